@@ -55,6 +55,10 @@ std::string CounterTitle(const EventPlan& plan, size_t i, double coverage) {
   return title;
 }
 
+void LowerCoverage(const Count& count, double* coverage) {
+  if (count.validity.counted()) *coverage = std::min(*coverage, count.coverage());
+}
+
 MetricPart PartOf(const EventPlan& plan, size_t i, const Count& count) {
   return NamedCount{plan.name(i), count, plan.scale(i), plan.reason(i)};
 }
@@ -66,6 +70,9 @@ MetricTable::MetricTable(const Metric& metric, std::string_view calls)
 
 void MetricTable::Add(std::string label, uint64_t calls, MetricValue total, MetricValue self) {
   any_ = any_ || total.has_value() || self.has_value();
+  if (!weakest_ || (total.has_value() && (!weakest_->has_value() || total.coverage < weakest_->coverage))) {
+    weakest_ = total;
+  }
   for (MetricValue* const value : {&total, &self}) {
     if (value->unit != "/s") value->unit.clear();  // The first row has it.
   }
@@ -73,14 +80,15 @@ void MetricTable::Add(std::string label, uint64_t calls, MetricValue total, Metr
                    self.has_value() ? FormatMetric(self) : "n/a"});
 }
 
-void MetricTable::ShowWorth(const MetricValue& value) {
-  const std::string worth = value.has_value() ? FormatWorth(value.coverage, value.validity) : "";
+void MetricTable::AppendTo(std::string* out) {
+  if (!any_) {
+    const std::string_view reason = weakest_ ? std::string_view(weakest_->reason) : "";
+    absl::StrAppendFormat(out, "no value: %s: %s\n", metric_.name(), reason);
+    return;
+  }
+  const std::string worth = weakest_->has_value() ? FormatWorth(weakest_->coverage, weakest_->validity) : "";
   if (!worth.empty()) rows_[0][0] += " (" + worth + ")";
-}
-
-void MetricTable::AppendTo(std::string_view reason, std::string* out) const {
-  if (any_) return AppendTable(rows_, out);
-  absl::StrAppendFormat(out, "no value: %s: %s\n", metric_.name(), reason);
+  AppendTable(rows_, out);
 }
 
 // A reason begins with the request and a colon ("event 'cycles' on this thread: …"). That part differs from event to

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ void AppendQuantileCells(const Quantiles& quantiles, const NumberStyle& style, T
 // Returns the head of event i's table: "task-clock, ms (user space only) (62 % coverage, scaled)".
 std::string CounterTitle(const EventPlan& plan, size_t i, double coverage);
 
+// Lowers `*coverage` to that of `count`, if that is a number: a column's coverage is the lowest of its rows.
+void LowerCoverage(const Count& count, double* coverage);
+
 // Returns event i as a part of a metric. Valid as long as `plan`: it has views of its names.
 MetricPart PartOf(const EventPlan& plan, size_t i, const Count& count);
 
@@ -45,15 +49,14 @@ class MetricTable {
   MetricTable(const Metric& metric, std::string_view calls);
 
   void Add(std::string label, uint64_t calls, MetricValue total, MetricValue self);
-  // Adds what limits `value`, if anything does, to the head.
-  void ShowWorth(const MetricValue& value);
-  // Appends the table, or `reason` if no row has a value.
-  void AppendTo(std::string_view reason, std::string* out) const;
+  // Appends the table, or why no row has a value. The head has what limits the weakest total. Call it once.
+  void AppendTo(std::string* out);
 
  private:
   const Metric& metric_;
   std::vector<TableCells> rows_;
   bool any_ = false;
+  std::optional<MetricValue> weakest_;  // Of the totals: that with the lowest coverage.
 };
 
 // Lists the events without a count, grouped by reason.

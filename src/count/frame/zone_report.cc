@@ -133,9 +133,7 @@ void AppendWall(const std::vector<ZoneStats>& zones, const Adjuster& adjuster, s
 // Returns the lowest coverage of all rows.
 double CoverageOf(const std::vector<ZoneStats>& zones, size_t i) {
   double coverage = 1;
-  for (const ZoneStats& zone : zones) {
-    if (zone.total[i].validity.counted()) coverage = std::min(coverage, zone.total[i].coverage());
-  }
+  for (const ZoneStats& zone : zones) LowerCoverage(zone.total[i], &coverage);
   return coverage;
 }
 
@@ -178,19 +176,14 @@ ZoneParts PartsOf(const EventPlan& plan, const std::vector<ZoneStats>& zones, co
 void AppendMetric(const FrameCounterImpl& impl, const std::vector<ZoneStats>& zones, const Adjuster& adjuster,
                   const Metric& metric, std::string* out) {
   MetricTable table(metric, "calls");
-  std::optional<MetricValue> weakest;
   for (size_t z = 0; z < zones.size(); ++z) {
     const ZoneParts parts = PartsOf(impl.plan(), zones, adjuster, z);
     const Adjusted wall =
         adjuster.For(z, 0, static_cast<double>(zones[z].wall_ns), static_cast<double>(zones[z].self_wall_ns));
     const MetricValue total = metric.Evaluate(parts.total, static_cast<uint64_t>(wall.total));
-    if (!weakest || (total.has_value() && (!weakest->has_value() || total.coverage < weakest->coverage))) {
-      weakest = total;
-    }
     table.Add(Label(zones[z]), zones[z].calls, total, metric.Evaluate(parts.self, static_cast<uint64_t>(wall.self)));
   }
-  table.ShowWorth(*weakest);
-  table.AppendTo(weakest->reason, out);
+  table.AppendTo(out);
 }
 
 void AppendHitches(const FrameCounterImpl& impl, std::string* out) {

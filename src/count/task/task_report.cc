@@ -101,11 +101,8 @@ void AppendWaits(const Report& report, std::string* out) {
 // Returns the lowest coverage of all rows.
 double CoverageOf(const Report& report, size_t i) {
   double coverage = 1;
-  const auto include = [&coverage](const Count& count) {
-    if (count.validity.counted()) coverage = std::min(coverage, count.coverage());
-  };
-  include(report.outside.counts[i]);
-  for (const TaskZoneStats& zone : report.zones) include(zone.total[i]);
+  LowerCoverage(report.outside.counts[i], &coverage);
+  for (const TaskZoneStats& zone : report.zones) LowerCoverage(zone.total[i], &coverage);
   return coverage;
 }
 
@@ -132,15 +129,11 @@ std::vector<MetricPart> PartsOf(const EventPlan& plan, const std::array<Count, k
 
 void AppendMetric(const Report& report, const Metric& metric, std::string* out) {
   MetricTable table(metric, "runs");
-  std::optional<MetricValue> weakest;
   for (const TaskZoneStats& zone : report.zones) {
     const MetricValue total = metric.Evaluate(PartsOf(report.plan, zone.total), zone.run_ns);
     table.Add(Label(zone), zone.calls, total, metric.Evaluate(PartsOf(report.plan, zone.self), zone.self_run_ns));
-    if (!weakest || (total.has_value() && (!weakest->has_value() || total.coverage < weakest->coverage)))
-      weakest = total;
   }
-  table.ShowWorth(*weakest);
-  table.AppendTo(weakest->reason, out);
+  table.AppendTo(out);
 }
 
 void AppendStats(const TaskStats& stats, std::string* out) {

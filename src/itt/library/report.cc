@@ -70,7 +70,7 @@ void AppendEvent(const std::vector<ZoneStats>& zones, const count::EventPlan& pl
   std::vector<TableCells> rows = {{"", "calls", "total", "self", "each"}};
   for (const ZoneStats& zone : zones) {
     if (!IsOfProgram(zone)) continue;
-    if (zone.total[i].validity.counted() && zone.total[i].coverage() < coverage) coverage = zone.total[i].coverage();
+    count::LowerCoverage(zone.total[i], &coverage);
     rows.push_back(RowOf(zone, zone.total[i].scaled(), zone.self[i].scaled(), style));
   }
   rows[0][0] = count::CounterTitle(plan, i, coverage);
@@ -102,7 +102,9 @@ void Append(std::span<const Statement> statements, std::string* out) {
 void AppendUncounted(const FrameStats& stats, const TimedTasks::Totals& timed, const Uncounted& uncounted,
                      uint32_t inside, std::string* out) {
   const std::array statements = {
-      Statement{inside, "threads inside of a task at the exit: what they counted since they were last outside of all tasks is missing"},
+      Statement{inside,
+                "threads inside of a task at the exit: what they counted since they were last outside of all tasks is "
+                "missing"},
       Statement{uncounted.unended,
                 "tasks open at the end of their threads: in the totals up to then, but not in calls"},
       Statement{uncounted.cut, "tasks ended by the end of a task or frame around them"},
