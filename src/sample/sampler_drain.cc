@@ -40,9 +40,8 @@ size_t SamplerImpl::Drain(Visit visit, size_t max_records) {
   // What existed at the start comes before all records, whatever max_records is.
   if (!DeliverState(visit, max_records)) return given_;
   const bool writing = is_running() && !losses_.is_paused();
-  bool drained = true;
   if (plan_.options().mode != RingMode::kStream) {
-    drained = DrainOverwritten(visit);
+    DrainOverwritten(visit);
   } else {
     const uint64_t now = Now(), horizon = writing ? live_.Horizon(now) : UINT64_MAX;
     const bool all = DrainUntil(horizon, visit, max_records - given_);
@@ -52,7 +51,7 @@ size_t SamplerImpl::Drain(Visit visit, size_t max_records) {
   }
   live_.GiveBackRings();
   if (given_ == 0) rings_.DropHungUp();
-  if (follows_threads()) FollowThreads(drained);
+  if (follows_threads()) FollowThreads();
   EndDrain(begun);
   EnforceBudget(visit, max_records - std::min(max_records, given_));
   return given_;
@@ -83,18 +82,16 @@ bool SamplerImpl::DrainUntil(uint64_t horizon_ns, Visit visit, size_t max_record
 
 // Reads the rings of the last snapshot and, if the sampler is stopped, those that are left. The side band comes first,
 // but only up to the snapshot: what is mapped later at the same address must not name its samples.
-bool SamplerImpl::DrainOverwritten(Visit visit) {
-  const bool snapshot = snapshot_ns_ != 0;
-  if (snapshot) {
+void SamplerImpl::DrainOverwritten(Visit visit) {
+  if (snapshot_ns_ != 0) {
     DrainUntil(snapshot_ns_, visit);
     DrainBackwards(rings_.spare, visit);
     snapshot_ns_ = 0;  // Not earlier: the visitor may throw.
   }
   DrainUntil(is_running() ? live_.Horizon(Now()) : UINT64_MAX, visit);
-  if (is_running()) return snapshot;
+  if (is_running()) return;
   DrainBackwards(rings_.active, visit);
   writers_.ForgetWeights(UINT64_MAX);
-  return true;
 }
 
 void SamplerImpl::DrainBackwards(RingSet& set, Visit visit) {
@@ -204,18 +201,17 @@ void SamplerImpl::ForgetTasks() {
   duplicates_.ForgetSideBand();
 }
 
-// The rings of threads that ended before the last drain have been read since, so they are empty. Overwriting rings are
-// read only by a snapshot or after Stop.
-void SamplerImpl::FollowThreads(bool drained) {
+// A thread that ended before the last drain writes no more. Its rings may still hold records: overwriting rings are
+// read only after a snapshot, and after Stop.
+void SamplerImpl::FollowThreads() {
   const bool changed = threads_.has_changes();
   if (changed) {
     const sys::ForkBlocker fork_blocker;
-    if (drained) {
-      threads_.CloseEnded([this](pid_t tid) {
-        Leave(tid);
-        live_.Forget(tid);
-      });
-    }
+    threads_.CloseEnded([this](pid_t tid) { return !rings_.HasRecordsOf(tid); },
+                        [this](pid_t tid) {
+                          Leave(tid);
+                          live_.Forget(tid);
+                        });
     if (is_running()) AttachNewcomers();
     threads_.CountMissed([this](pid_t tid) { return duplicates_.IsAttached(tid); });
   }

@@ -73,8 +73,7 @@ class SamplerImpl {
   bool DeliverState(Visit visit, size_t max_records);
   bool DrainUntil(uint64_t horizon_ns, Visit visit, size_t max_records = SIZE_MAX);
   size_t EndDrain(uint64_t begun_cpu_ns);
-  // Returns true if all records that the rings of samples held at the last drain have been read.
-  bool DrainOverwritten(Visit visit);
+  void DrainOverwritten(Visit visit);
   void DrainBackwards(RingSet& set, Visit visit);
   void Deliver(const RawRecord& raw, RingSlot& slot, Visit visit);
   void DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit);
@@ -87,10 +86,9 @@ class SamplerImpl {
   void TakeTask(const RawRecord& raw);
   void ForgetTasks();
 
-  // Rings::kPerThread: opens rings for new threads and closes those of ended ones. `drained`: all records that the
-  // rings held at the last drain have been read.
+  // Rings::kPerThread: opens rings for new threads and closes those of ended ones.
   bool follows_threads() const { return plan_.many_threads() && !plan_.per_cpu_rings(); }
-  void FollowThreads(bool drained);
+  void FollowThreads();
   void AttachNewcomers();
   // Removes everything of thread `tid`, except its counts.
   void Leave(pid_t tid);

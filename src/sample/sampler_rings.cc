@@ -158,6 +158,12 @@ bool SamplerRings::HasRecords() {
   return any;
 }
 
+bool SamplerRings::HasRecordsOf(pid_t tid) {
+  bool any = false;
+  ForEachSlot([&](const RingSlot& slot) { any = any || (slot.tid == tid && slot.ring.reader().has_records()); });
+  return any;
+}
+
 void SamplerRings::SwitchOnStuck() {
   for (RingSet* const set : {&side, &active}) {
     for (RingEvent& ring_event : set->events) {

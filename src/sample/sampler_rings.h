@@ -38,6 +38,7 @@ class SamplerRings {
   // Pauses or resumes the rings of samples, also the set that takes over at the next snapshot.
   absl::Status Pause(bool pause) const;
   bool HasRecords();
+  bool HasRecordsOf(pid_t tid);
   // Enables events that could not be enabled before.
   void SwitchOnStuck();
 

@@ -56,8 +56,14 @@ void ThreadTracker::CountMissed(absl::FunctionRef<bool(pid_t)> is_attached) {
   born_.clear();
 }
 
-void ThreadTracker::CloseEnded(absl::FunctionRef<void(pid_t)> leave) {
-  for (const pid_t tid : std::exchange(ended_, {})) leave(tid);
+void ThreadTracker::CloseEnded(absl::FunctionRef<bool(pid_t)> is_read, absl::FunctionRef<void(pid_t)> leave) {
+  for (const pid_t tid : std::exchange(ended_, {})) {
+    if (is_read(tid)) {
+      leave(tid);
+    } else {
+      ended_.push_back(tid);
+    }
+  }
 }
 
 void ThreadTracker::EndDrain() {

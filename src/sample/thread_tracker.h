@@ -1,10 +1,10 @@
 // Notes which threads have started and ended, for samplers that open and close the rings of each thread.
 //
-// Each new thread is either attached or counted as missed, once. The rings of an ended thread are closed one drain
-// after its EXIT record was read, when they have been read completely.
+// Each new thread is either attached or counted as missed, once. The rings of an ended thread are closed after
+// the drain that follows the one which read its EXIT record, or later, once they have been read completely.
 //
 //   FORK record ──> born ──> attached │ refused: missed │ ended before: missed
-//   EXIT record ──> ending ──(end of the drain)──> ended ──(end of the next drain)──> its rings are closed
+//   EXIT record ──> ending ──(end of the drain)──> ended ──(rings were read)──> its rings are closed
 #pragma once
 
 #include <sys/types.h>
@@ -39,8 +39,8 @@ class ThreadTracker {
                        absl::FunctionRef<bool(pid_t)> is_attached, absl::FunctionRef<absl::Status(pid_t)> attach);
   // Counts new threads that could not be attached because they have ended.
   void CountMissed(absl::FunctionRef<bool(pid_t)> is_attached);
-  // Calls `leave` for each thread that ended before the last drain: its rings have been read.
-  void CloseEnded(absl::FunctionRef<void(pid_t)> leave);
+  // Calls `leave` for each thread that ended before the last drain and whose rings have been read.
+  void CloseEnded(absl::FunctionRef<bool(pid_t)> is_read, absl::FunctionRef<void(pid_t)> leave);
   // All records of the drain were read.
   void EndDrain();
 
@@ -53,7 +53,7 @@ class ThreadTracker {
   std::vector<pid_t> born_;     // Threads that started since the last drain.
   std::vector<pid_t> refused_;  // Threads that could not be attached, and were counted as missed.
   std::vector<pid_t> ending_;   // Threads that ended in this drain; their rings may still hold records.
-  std::vector<pid_t> ended_;    // Threads that ended in the drain before.
+  std::vector<pid_t> ended_;    // Threads that ended before, and whose rings are open.
   bool rescan_ = false;
   uint64_t missed_ = 0;
 };

@@ -34,6 +34,9 @@ mutant(replaced_id_forgotten_early FILE src/sample/writer_index.cc TEST sample_t
 mutant(missed_at_each_drain FILE src/sample/thread_tracker.cc TEST sample_test CASES "[thread_tracker]"
        FROM [[!absl::IsNotFound(status) && !Contains(refused_, tid)]] TO [[!absl::IsNotFound(status)]]
        SAYS "A thread that gets no ring is counted as missed again at each drain.")
+mutant(unread_rings_closed FILE src/sample/thread_tracker.cc TEST sample_test CASES "[thread_tracker]"
+       FROM [[if (is_read(tid)) {]] TO [[if (is_read(tid) || true) {]]
+       SAYS "What an ended thread wrote to overwriting rings is lost, if two snapshots follow each other.")
 mutant(signal_of_an_ended_event FILE src/sample/live_stack_reader.cc TEST sample_test CASES "[descriptor]"
        FROM [[stacks.stale -= std::min({excess,]] TO [[stacks.stale -= std::min({0 * excess,]]
        SAYS "Before Linux 5.13, a stack is accounted for that no sample has.")

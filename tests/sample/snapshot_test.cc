@@ -102,5 +102,36 @@ TEST_CASE("other threads' records are missed by no snapshot", "[snapshot][law]")
   if (stats.overwritten_bytes == 0) CHECK(missed == 0);
 }
 
+// Two snapshots make the rings with its records the active ones again.
+TEST_CASE("what an ended thread wrote is read although two snapshots follow each other", "[snapshot]") {
+  FreshPages memory(20);
+  std::atomic<int> turn = 0;
+  std::thread thread([&] {
+    turn.wait(0);
+    memory.Touch(0, 20);
+  });
+  SamplerOptions options = Overwriting(64 << 10);
+  options.rings = SamplerOptions::Rings::kPerThread;
+  auto sampler = Sampler::Open(options, Target::AllThreads());
+  if (sampler.ok()) sampler->Start().IgnoreError();
+  turn = 1;
+  turn.notify_all();
+  thread.join();
+  INFO(sampler.status());
+  REQUIRE(sampler.ok());
+  for (int i = 0; i < 20; ++i) {  // It is joined before its EXIT record is written.
+    testing::Sleep(1'000'000);
+    testing::DrainAll(*sampler);
+  }
+  REQUIRE(sampler->Snapshot().ok());
+  REQUIRE(sampler->Snapshot().ok());
+  std::vector<uint64_t> pages = Pages(*sampler);
+  for (int i = 0; i < 3; ++i) testing::DrainAll(*sampler);
+  REQUIRE(sampler->Stop().ok());
+  for (const uint64_t page : Pages(*sampler)) pages.push_back(page);
+  for (size_t i = 0; i < 20; ++i) CHECK(std::ranges::count(pages, PageOf(memory, i)) == 1);
+  testing::CheckAccountingBalances(sampler->stats());
+}
+
 }  // namespace
 }  // namespace perfkit

@@ -11,6 +11,7 @@ namespace {
 struct FakeThreads {
   std::vector<pid_t> existing;
   std::set<pid_t> attached;
+  std::set<pid_t> unread;  // Their rings hold records.
   std::vector<pid_t> closed;
   absl::Status answer;  // To each attempt to attach.
 
@@ -22,7 +23,8 @@ struct FakeThreads {
                             });
   }
   void EndDrain(ThreadTracker& tracker) {
-    tracker.CloseEnded([this](pid_t tid) { closed.push_back(tid); });
+    tracker.CloseEnded([this](pid_t tid) { return !unread.contains(tid); },
+                       [this](pid_t tid) { closed.push_back(tid); });
     tracker.CountMissed([this](pid_t tid) { return attached.contains(tid); });
     tracker.EndDrain();
   }
@@ -30,7 +32,7 @@ struct FakeThreads {
 
 TEST_CASE("each new thread is attached or missed, once", "[sample][thread_tracker]") {
   ThreadTracker tracker;
-  FakeThreads threads{.existing = {1, 2}, .attached = {}, .closed = {}, .answer = absl::OkStatus()};
+  FakeThreads threads{.existing = {1, 2}, .attached = {}, .unread = {}, .closed = {}, .answer = absl::OkStatus()};
   CHECK_FALSE(tracker.has_changes());
   tracker.Born(2);
   tracker.Born(3);  // It has ended meanwhile.
@@ -71,6 +73,21 @@ TEST_CASE("the rings of an ended thread are closed a drain later", "[sample][thr
   CHECK_FALSE(tracker.TakeRescan());
   threads.EndDrain(tracker);
   CHECK(threads.closed == std::vector<pid_t>{7});
+  CHECK_FALSE(tracker.has_changes());
+}
+
+TEST_CASE("the rings of an ended thread stay open until they are read", "[sample][thread_tracker]") {
+  ThreadTracker tracker;
+  FakeThreads threads;
+  threads.unread = {7};
+  tracker.Ending(7);
+  tracker.Ending(9);
+  for (int drain = 0; drain < 3; ++drain) threads.EndDrain(tracker);
+  CHECK(threads.closed == std::vector<pid_t>{9});
+  CHECK(tracker.has_changes());
+  threads.unread.clear();
+  threads.EndDrain(tracker);
+  CHECK(threads.closed == std::vector<pid_t>{9, 7});
   CHECK_FALSE(tracker.has_changes());
 }
 
