@@ -42,7 +42,7 @@ struct TracepointField {
   uint32_t offset = 0, size = 0;  // In bytes.
   uint32_t element_size = 0;      // Bytes of an element of an array; for other fields `size`.
   bool is_signed = false;
-  bool is_array = false;
+  bool is_array = false;   // Also if the data is elsewhere and is declared without brackets: cpumask_t.
   bool is_text = false;    // An array of char.
   bool is_common = false;  // common_pid etc., which every tracepoint has.
   Storage storage = Storage::kStatic;

@@ -42,6 +42,7 @@ uint32_t SizeOfType(std::string_view type) {
       {"long", 8},   {"u64", 8},    {"s64", 8},    {"__u64", 8},  {"__s64", 8},    {"size_t", 8}, {"uint64_t", 8},
       {"__be64", 8}, {"__le64", 8}, {"loff_t", 8}, {"int", 4},    {"unsigned", 4}, {"u32", 4},    {"s32", 4},
       {"__u32", 4},  {"__s32", 4},  {"__le32", 4}, {"__be32", 4}, {"uint32_t", 4}, {"pid_t", 4},  {"dev_t", 4},
+      {"cpumask_t", 8},
   };
   // Types are those of a 64-bit kernel.
   if (type.find('*') != std::string_view::npos) return 8;
@@ -76,7 +77,10 @@ bool ParseDeclaration(std::string_view text, TracepointField& field, uint64_t& c
   return !field.type.empty();
 }
 
+// "__data_loc cpumask_t cpumask" has no brackets, but its data is an array of words (__cpumask in
+// include/trace/stages/stage4_event_fields.h).
 void FinishField(uint64_t count, TracepointField& field) {
+  field.is_array = field.is_array || field.storage != TracepointField::Storage::kStatic;
   field.is_common = field.name.starts_with("common_");
   field.is_text = field.is_array && HasWord(field.type, "char") && !HasWord(field.type, "unsigned");
   field.element_size = field.size;

@@ -103,6 +103,21 @@ TEST_CASE("dynamic data, relative data, arrays and pointers", "[tracepoint]") {
   CHECK(format->Find("caller")->Unsigned(bytes, 1) == 12u);
 }
 
+TEST_CASE("a mask of CPUs is an array of words, although it is declared without brackets", "[tracepoint]") {
+  const auto format = TracepointFormat::Parse(
+      "name: ipi_send_cpumask\nID: 1\nformat:\n"
+      "\tfield:__data_loc cpumask_t cpumask;\toffset:8;\tsize:4;\tsigned:0;\n");
+  REQUIRE(format.ok());
+  testing::RecordBuilder raw;
+  raw.U64(0).U32(16 << 16 | 16).U32(0).U64(uint64_t{1} << 40).U64(3);
+  const TracepointField* const mask = format->Find("cpumask");
+  REQUIRE(mask != nullptr);
+  CHECK((mask->is_array && !mask->is_text && mask->element_size == 8));
+  REQUIRE(mask->Count(Of(raw.bytes())) == 2);
+  CHECK(mask->Unsigned(Of(raw.bytes())) == uint64_t{1} << 40);
+  CHECK(mask->Unsigned(Of(raw.bytes()), 1) == 3u);
+}
+
 TEST_CASE("data that is too short, or points outside, has no values", "[tracepoint][corrupt]") {
   const auto format = TracepointFormat::Parse(kOdd);
   REQUIRE(format.ok());
