@@ -46,10 +46,10 @@ class TaskLabels {
   ~TaskLabels();
 
   // Returns the task that a thread of this process ran at `time_ns` by CLOCK_MONOTONIC, the default of
-  // SamplerOptions::clock_id. is_known is false for times before Start, for times that were forgotten or whose switches
-  // were lost, for the task that a thread was in at Start until that thread's next switch, and for a task from its
-  // thread's last switch on if another thread has suspended or ended it. Threads beyond TaskOptions::max_threads are
-  // outside of tasks. Allocates.
+  // SamplerOptions::clock_id. is_known is false for times before Start or later than now, for times that were
+  // forgotten or whose switches were lost, for the task that a thread was in at Start until that thread's next switch,
+  // and for a task from its thread's last switch on if another thread has suspended or ended it. Threads beyond
+  // TaskOptions::max_threads are outside of tasks. Allocates.
   TaskLabel At(uint32_t tid, uint64_t time_ns);
 
   // Returns the number of switches that logs had no room for.

@@ -273,8 +273,15 @@ TaskThread* TaskCounterImpl::SettleSuspend(TaskThread* thread, TaskAccount& acco
   if (is_running) thread->Follow(&account, node);
 }
 
+bool TaskCounterImpl::IsInterrupted(TaskAccount& account) noexcept {
+  TaskThread* const opened = account.thread.load(std::memory_order_relaxed);
+  if (opened == nullptr || opened != FindThread()) return false;
+  opened->Advance();  // Drops what other threads have suspended.
+  return opened->current() != &account;
+}
+
 void TaskCounterImpl::End(TaskAccount& account) noexcept {
-  if (account.is_open()) Suspend(account);
+  if (account.is_open() && !IsInterrupted(account)) Suspend(account);
   AddOne(tally_.ended);
   // Still open: on another thread, or interrupted by another task. Its thread may still access it, so it is never used
   // again.

@@ -68,6 +68,8 @@ class TaskCounterImpl : public Bindable, public std::enable_shared_from_this<Tas
   TaskStats Stats() const;
 
  private:
+  // Returns true if the task is open on the calling thread, and another one is innermost.
+  bool IsInterrupted(TaskAccount& account) noexcept;
   // Numbers for TaskStats, which only grow. All accesses are relaxed, because nothing depends on their order.
   struct Tally {
     std::atomic<uint64_t> created{0}, ended{0}, cross_thread{0}, mismatched{0}, dropped{0};

@@ -28,13 +28,7 @@ struct TaskLabels::Impl {
 
   void Read() {
     changes.Read();
-    if (changes.bytes() > max_bytes) {
-      changes.Forget(2);
-      changes.ForgetThreads([this](const TaskChanges::Thread& thread) {
-        if (thread.has_ended) forgotten_ns = std::max(forgotten_ns, thread.last_ns + 1);
-        return thread.has_ended;
-      });
-    }
+    if (changes.bytes() > max_bytes) ForgetOldest();
     by_tid.clear();
     open_lost = 0;
     for (size_t i = 0; i < changes.threads().size(); ++i) by_tid[changes.threads()[i].tid].indices.push_back(i);
@@ -43,6 +37,18 @@ struct TaskLabels::Impl {
       unknown_from_ns = std::min(unknown_from_ns, gap.from_ns);
       open_lost += gap.lost;
     });
+  }
+
+  // One reading may bring many times the maximum. Each thread keeps its last change.
+  void ForgetOldest() {
+    changes.ForgetThreads([this](const TaskChanges::Thread& thread) {
+      if (thread.has_ended) forgotten_ns = std::max(forgotten_ns, thread.last_ns + 1);
+      return thread.has_ended;
+    });
+    for (size_t before = SIZE_MAX; changes.bytes() > max_bytes && changes.bytes() < before;) {
+      before = changes.bytes();
+      changes.Forget(2);
+    }
   }
 
   // Returns the change that holds; nullopt if it is not known.

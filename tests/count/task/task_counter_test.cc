@@ -226,6 +226,19 @@ TEST_CASE("tasks: switches that do not fit are ignored and counted", "[task]") {
   CHECK(tasks.Stats().mismatched == 3);
 }
 
+TEST_CASE("tasks: one that ends while another one interrupts it is no switch that does not fit", "[task]") {
+  TaskCounter tasks({.events = {"page-faults"}});
+  if (!tasks.reason(0).empty()) SKIP_TEST(std::string(tasks.reason(0)));
+  TaskCounter::Task one = tasks.Create({"one"}), two = tasks.Create({"two"});
+  one.Resume();
+  two.Resume();
+  { TaskCounter::Task ended = std::move(one); }
+  CHECK(tasks.Stats().cross_thread == 1);
+  CHECK(tasks.Stats().mismatched == 0);
+  two.Suspend();
+  CHECK(two.totals().counts[0].validity.counted());
+}
+
 TEST_CASE("tasks: a switch to a task of another counter counts in each", "[task]") {
   TaskCounter ones({.events = {"page-faults"}, .max_zones = 2}), others({.events = {"page-faults"}});
   if (!ones.reason(0).empty()) SKIP_TEST(std::string(ones.reason(0)));

@@ -161,6 +161,23 @@ TEST_CASE("task labels: memory is bounded, and what is forgotten is not known", 
   CHECK((known >= 500 && known <= 2800));
 }
 
+TEST_CASE("task labels: one reading that brings more than the maximum keeps no more than that",
+          "[task][recording][law]") {
+  TaskCounter tasks({.events = {"task-clock"}});
+  absl::StatusOr<TaskLabels> labels = TaskLabels::Start(tasks, 64 << 10);
+  if (!labels.ok()) SKIP_TEST(std::string(labels.status().message()));
+  TaskCounter::Task job = tasks.Create({"job"});
+  const auto tid = static_cast<uint32_t>(gettid());
+  std::vector<uint64_t> times_ns;
+  for (int i = 0; i < 20'000; ++i) {
+    const TaskScope scope(job);
+    times_ns.push_back(NowNs());
+  }
+  CHECK(labels->At(tid, times_ns.back()).path == "job");
+  const auto known = std::ranges::count_if(times_ns, [&](uint64_t ns) { return labels->At(tid, ns).is_known; });
+  CHECK(static_cast<size_t>(known) * 2 * 24 <= 64 << 10);  // Each is two switches of 24 bytes.
+}
+
 TEST_CASE("task labels: they outlive their TaskCounter", "[task][recording][law]") {
   auto tasks = std::make_unique<TaskCounter>(TaskOptions{.events = {"task-clock"}});
   absl::StatusOr<TaskLabels> labels = TaskLabels::Start(*tasks);
