@@ -18,7 +18,7 @@ void FrameCounterImpl::Mark() noexcept {
   const uint64_t ticks = EndMainFrame();
   if (!hitches_.has_budget()) return;
   if (hitches_.IsLate(ticks)) [[unlikely]]
-    ExplainHitch();
+    return ExplainHitch();
   hitches_.BeginFrame();
 }
 
@@ -84,10 +84,11 @@ void FrameCounterImpl::Settle() noexcept {
   frames_.Settle(main_->tree, ns_per_tick_q32_);
 }
 
-// The callback may enter zones, so no FrameThread::Work exists while it runs.
+// The callback may enter zones, so no FrameThread::Work exists while it runs. What it does counts in the next frame.
 void FrameCounterImpl::ExplainHitch() noexcept {
   Settle();
   const Hitch& hitch = hitches_.Explain(frames_.history().last(), main_->tree);
+  hitches_.BeginFrame();
   LogHitch(hitch);
   hitches_.Tell(hitch);
 }

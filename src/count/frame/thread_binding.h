@@ -45,7 +45,8 @@ inline void* FindBinding(const Bindable* instance) noexcept {
 }
 
 // Returns true if nullptr is bound to `instance`, which means that it refused the calling thread. Requires that
-// FindBinding(instance) has just returned nullptr.
+// FindBinding(instance) has just returned nullptr. A signal handler that uses another instance in between makes it
+// false: then the thread tries again in vain, and is counted as refused again.
 inline bool WasRefused(const Bindable* instance) noexcept {
   return binding_cache.load(std::memory_order_relaxed)->instance == instance;
 }

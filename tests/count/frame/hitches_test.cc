@@ -219,6 +219,25 @@ TEST_CASE("hitches: frames that were in time before it are not blamed on a hitch
   }
 }
 
+TEST_CASE("hitches: what a callback does counts in the next frame", "[law]") {
+  FrameCounter frames({.events = {"task-clock"}, .hitch_budget = 1ns});
+  uint64_t waits = 0, waited_ns = 0;
+  bool known = true;
+  int hitches = 0;
+  frames.OnHitch([&](const Hitch& hitch) {
+    waits += hitch.waits;
+    waited_ns += hitch.waited_ns;
+    known = known && hitch.switches_known;
+    if (hitches++ > 0) CHECK(hitch.wall_ns >= 1'000'000);
+    testing::Sleep(1'000'000);
+  });
+  for (int i = 0; i < 21; ++i) frames.Mark();
+  CHECK(hitches == 20);
+  if (!known) SKIP_TEST("no switch records here");
+  CHECK(waits >= 1);
+  CHECK(waited_ns > 0);
+}
+
 TEST_CASE("hitches: a callback may replace itself while it runs") {
   FrameCounter frames({.events = {"task-clock"}, .hitch_budget = 1ns});
   int first = 0, second = 0;
