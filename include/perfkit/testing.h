@@ -124,14 +124,15 @@ Verdict JudgeUses(const Comparison& comparison, double factor, const EventType& 
 Verdict JudgeGrowth(const ScalingResult& result, Growth growth, const EventType& event);
 // Passes if the metric `text` (metric.h) of the measured events lies in `range`. Its events are named as those of the
 // measurement. `machine` is as in On; "" means any. With a noisy event or a clock, fails if `machine` is "", and is
-// unmeasurable if the confidence interval contains a limit. Also unmeasurable for a division by 0. Fails for text that
-// does not parse, and for a metric with an elapsed time.
+// unmeasurable if the confidence interval contains a limit. Also unmeasurable for a division by 0. PERFKIT_REQUIRE may
+// name the metric or one of its events. Fails for text that does not parse, and for a metric with an elapsed time.
 Verdict JudgeMetric(const Measurement& measurement, std::string_view text, Interval range,
                     std::string_view machine = "");
-// Compares each event with the number that the same backend (for noisy events: on the same machine) has written to
-// entry `name` of a JSON file. Passes if the whole interval of the cost is within `tolerance` of it. Unmeasurable if
-// there is no such number, or if a noisy interval contains the limit. With PERFKIT_BASELINE_UPDATE=1 in the
-// environment, writes the entry instead, and fails if it can't.
+// Compares each event with the number that was read by the same Cost::read_path (for noisy events: on the same machine)
+// and written to entry `name` of a JSON file. Passes if the whole interval of the cost is within `tolerance` of it.
+// Unmeasurable if there is no such number, or if a noisy interval contains the limit. With PERFKIT_BASELINE_UPDATE=1 in
+// the environment, writes the measured numbers into the entry instead, and keeps its others. Then fails if it can't
+// write, and is unmeasurable if a cost is.
 Verdict JudgeBaseline(const Measurement& measurement, std::string_view name, Percent tolerance,
                       const std::string& file);
 

@@ -117,6 +117,7 @@ TEST_CASE("PERFKIT_REQUIRE makes unmeasurable a failure, by event or for all", "
   CHECK(required("instructions"));
   CHECK(required("cycles,instructions"));
   CHECK(required("instructions,cycles"));
+  CHECK(required("cycles, instructions "));
   CHECK_FALSE(required("cycles"));
   CHECK_FALSE(required(""));
   CHECK_FALSE(required("instruction"));
@@ -222,6 +223,12 @@ TEST_CASE("metrics of noisy events need a machine, and are unmeasurable in their
   Measurement noisy = m;
   for (size_t i = 0; i < 31; ++i) noisy.costs[0].values[i] = static_cast<int64_t>(100 + 10 * i);
   CHECK(JudgeMetric(noisy, "instructions / cycles", {0, 0.4}, "build-7").outcome == kU);
+  CHECK_FALSE(JudgeMetric(noisy, "instructions / cycles", {0, 0.4}, "build-7").required);
+  for (const char* const name : {"cycles", "instructions / cycles", "all"}) {
+    const Environment require("PERFKIT_REQUIRE", name);
+    CHECK(JudgeMetric(noisy, "instructions / cycles", {0, 0.4}, "build-7").required);
+    CHECK(JudgeMetric(m, "instructions / cycles", {0, 1}, "other").required);
+  }
 }
 
 TEST_CASE("metrics that cannot be told never pass", "[metric]") {

@@ -51,13 +51,21 @@ bool FindCosts(const Metric& metric, const Measurement& measurement, std::vector
   return true;
 }
 
+// PERFKIT_REQUIRE may name the metric, or one of its events.
+Verdict UnmeasurableMetric(const Metric& metric, const std::string& reason) {
+  const auto required = std::ranges::find_if(metric.events(), matchers::IsRequired);
+  EventType named;
+  named.name = metric.name();
+  if (required == metric.events().end() || matchers::IsRequired(named.name)) return Unmeasurable(named, reason);
+  named.name = *required;
+  return Unmeasurable(named, metric.name() + ": " + reason);
+}
+
 }  // namespace
 
 Verdict JudgeMetric(const Measurement& measurement, std::string_view text, Interval range, std::string_view machine) {
   const absl::StatusOr<Metric> metric = Metric::Parse(text);
   if (!metric.ok()) return {Outcome::kFail, std::string(metric.status().message())};
-  EventType named;  // For messages.
-  named.name = metric->name();
   if (metric->needs_elapsed_time()) {
     return {Outcome::kFail, metric->name() + ": a measurement has no elapsed time: measure task-clock"};
   }
@@ -70,19 +78,19 @@ Verdict JudgeMetric(const Measurement& measurement, std::string_view text, Inter
                                             metric->name(), (*noisy)->event.name)};
   }
   if (!machine.empty() && matchers::ThisMachine() != machine) {
-    return Unmeasurable(
-        named, absl::StrFormat("the limit holds on machine %s, and this is %s", machine, matchers::ThisMachine()));
+    return UnmeasurableMetric(
+        *metric, absl::StrFormat("the limit holds on machine %s, and this is %s", machine, matchers::ThisMachine()));
   }
   std::vector<MetricPart> parts;
   for (const Cost* const cost : costs) parts.push_back(PartOf(*cost));
   const MetricValue value = metric->Evaluate(parts);
-  if (!value.has_value()) return Unmeasurable(named, value.reason);
+  if (!value.has_value()) return UnmeasurableMetric(*metric, value.reason);
   std::string why = absl::StrFormat("limit %s: %s = %s", RangeText(range), metric->name(), FormatMetric(value));
   for (const Cost* const cost : costs) why += "; " + cost->ToString();
   const double low = value.value - value.below, high = value.value + value.above;
   if (low >= range.low && high <= range.high) return {Outcome::kPass, why};
   if (noisy == costs.end() || high < range.low || low > range.high) return {Outcome::kFail, why};
-  return Unmeasurable(named, absl::StrFormat("too noisy to tell: it lies in %.3g to %.3g; %s", low, high, why));
+  return UnmeasurableMetric(*metric, absl::StrFormat("too noisy to tell: it lies in %.3g to %.3g; %s", low, high, why));
 }
 
 std::string detail::Describe(std::string_view metric, Interval range, std::string_view machine) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_format.h"
+#include "src/base/text.h"
 #include "src/measure/services.h"
 
 namespace perfkit::matchers {
@@ -19,7 +20,7 @@ bool IsRequired(std::string_view event) {
   while (!rest.empty()) {
     // Whole names are compared, so that "cycles" does not require "ref-cycles". No comma follows the last name.
     const std::string_view word = rest.substr(0, rest.find(','));
-    if (word == "all" || word == event) return true;
+    if (const std::string_view name = base::Trim(word); name == "all" || name == event) return true;
     rest.remove_prefix(word.size() == rest.size() ? word.size() : word.size() + 1);
   }
   return false;
