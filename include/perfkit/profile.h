@@ -254,7 +254,7 @@ class Profile {
   std::vector<ProfileSample> samples;  // In order of time, merged ones first.
   std::vector<ProfileWait> waits;
   std::vector<ProfileZone> zones;
-  std::vector<ProfileTaskPart> task_parts;  // In order of their beginnings.
+  std::vector<ProfileTaskPart> task_parts;  // In order of their beginnings; Check does not verify that.
   std::vector<ProfileCounter> counters;
   ProfileAccounting accounting;
   std::string program;              // Name of the process.
@@ -270,6 +270,9 @@ class Profile {
 
   // Returns the index of the first event with this name; events.size() if there is none.
   size_t EventIndex(std::string_view name) const;
+
+  // Returns the number of threads, counting those in sums.
+  uint64_t ThreadCount() const;
 
   // Returns the thread's name; for a sum "worker (1,024 ended threads)".
   std::string ThreadName(uint32_t thread) const;
@@ -304,7 +307,9 @@ class Profile {
     std::string function{};  // Pattern: samples with a call of that name anywhere in the stack.
     std::string label{};     // Pattern for ProfileSample::label.
     std::string task{};      // Pattern for ProfileSample::task, also of the parts of tasks.
-    std::string zone{};      // Pattern: only while a zone of that name was open on the thread.
+    // Pattern: only while a zone of that name was open on the thread. Zones and parts of tasks must lie in it as a
+    // whole. Counters of the process pass filters by thread; by zone, those of any selected thread count.
+    std::string zone{};
   };
   // Returns a copy with only those samples, zones, parts of tasks and counter points that meet all conditions; its
   // from_ns and to_ns are cut to the filter's. The tables that samples refer to stay as they are, and the accounting is

@@ -29,7 +29,8 @@ struct WriteOptions {
   // Name of the event that formats for a single event show, and that pprof shows first; "" means the first one.
   // Perfetto, Callgrind and HTML show all events whatever it is.
   std::string event{};
-  // Called from time to time on the writing thread: `done` goes from 0 to 1, `argument` is progress_argument.
+  // Called from time to time on the writing thread, with a `done` that grows; with 1 once WriteProfile or
+  // WriteSlowFrame has succeeded. `argument` is progress_argument.
   void (*progress)(double done, void* argument) = nullptr;
   void* progress_argument = nullptr;
 };

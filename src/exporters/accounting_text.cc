@@ -89,7 +89,7 @@ std::vector<std::string> AccountingLines(const Profile& profile) {
   std::vector<std::string> lines;
   lines.push_back("perfkit: " + (profile.program.empty() ? "a program" : profile.program) +
                   absl::StrFormat(", %d ns, %d threads, %d entries",
-                                  profile.to_ns - std::min(profile.from_ns, profile.to_ns), profile.threads.size(),
+                                  profile.to_ns - std::min(profile.from_ns, profile.to_ns), profile.ThreadCount(),
                                   profile.samples.size()));
   AddEventLines(profile, lines);
   lines.push_back(StackLine(profile));
@@ -105,7 +105,7 @@ std::vector<std::string> AccountingLines(const Profile& profile) {
                                        {"switches between threads lost", accounting.switches_lost},
                                        {"records of mappings and threads lost", accounting.side_band_lost},
                                        {"samples of no known event", accounting.unattributed}});
-  lines.push_back("missing:" + (missing.empty() ? " nothing that is known" : missing.substr(1)));
+  lines.push_back("missing besides:" + (missing.empty() ? " nothing that is known" : missing.substr(1)));
   lines.push_back(absl::StrFormat("cost: %d ns of this process's CPU time, about %d ns of the kernel's",
                                   accounting.own_cpu_ns, accounting.kernel_cpu_ns));
   lines.insert(lines.end(), accounting.notes.begin(), accounting.notes.end());

@@ -8,8 +8,9 @@
 
 namespace perfkit::exporters {
 
-// A sentence each: how long, of how many threads and samples; each event's total and what became of its samples; what
-// the stacks are worth; what is missing; what making it cost; the profile's notes.
+// A sentence each: how long, of how many threads and entries (merged samples are one entry); each event's total and
+// what became of its samples; what the stacks are worth; what else is missing; what making it cost; the profile's
+// notes.
 std::vector<std::string> AccountingLines(const Profile& profile);
 
 }  // namespace perfkit::exporters

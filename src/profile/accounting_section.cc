@@ -121,7 +121,7 @@ std::string AccountingSection(const ReportContext& context) {
   std::string text = absl::StrFormat(
       "# %s: %s, %s thread%s\n#\n", profile.program.empty() ? "(unnamed program)" : OneLine(profile.program),
       WeightText(profile.to_ns - std::min(profile.from_ns, profile.to_ns), ProfileUnit::kNanoseconds),
-      CountText(profile.threads.size()), profile.threads.size() == 1 ? "" : "s");
+      CountText(profile.ThreadCount()), profile.ThreadCount() == 1 ? "" : "s");
   text += EventTable(context) + EventTroubles(profile) + "#\n";
   return text + StackQualities(context) + ProfileTroubles(profile.accounting);
 }

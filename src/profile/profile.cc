@@ -165,6 +165,12 @@ size_t Profile::EventIndex(std::string_view name) const {
   return index;
 }
 
+uint64_t Profile::ThreadCount() const {
+  uint64_t count = 0;
+  for (const ProfileThread& thread : threads) count += thread.is_sum() ? thread.ended : 1;
+  return count;
+}
+
 std::string Profile::ThreadName(uint32_t thread) const {
   const ProfileThread& at = threads[thread];
   if (at.ended == 0) return strings[at.name];

@@ -65,6 +65,11 @@ absl::Status ShowsNoFrame(std::string_view path, const ProfileFormat& format) {
                       format.name, extensions));
 }
 
+absl::Status Finish(const WriteOptions& options, const absl::Status& status) {
+  if (status.ok() && options.progress != nullptr) options.progress(1, options.progress_argument);
+  return status;
+}
+
 }  // namespace
 
 absl::StatusOr<ProfileFormat> FormatOf(std::string_view path) {
@@ -89,7 +94,9 @@ absl::Status WriteProfile(const Profile& profile, const std::string& path, const
   const absl::StatusOr<ProfileFormat> format = FormatOf(path);
   if (!format.ok()) return format.status();
   if (absl::Status status = profile.Check(); !status.ok()) return status;
-  return sys::WriteFile(path, [&](sys::ByteSink sink) { return format->write(profile, options, sink); });
+  const absl::Status status =
+      sys::WriteFile(path, [&](sys::ByteSink sink) { return format->write(profile, options, sink); });
+  return Finish(options, status);
 }
 
 absl::Status WriteSlowFrame(const Profile& profile, const SlowFrame& frame, const std::string& path,
@@ -99,8 +106,9 @@ absl::Status WriteSlowFrame(const Profile& profile, const SlowFrame& frame, cons
   if (format->write_slow_frame == nullptr) return ShowsNoFrame(path, *format);
   if (absl::Status status = profile.Check(); !status.ok()) return status;
   if (absl::Status status = profile::CheckFrame(profile, frame); !status.ok()) return status;
-  return sys::WriteFile(path,
-                        [&](sys::ByteSink sink) { return format->write_slow_frame(profile, frame, options, sink); });
+  const absl::Status status =
+      sys::WriteFile(path, [&](sys::ByteSink sink) { return format->write_slow_frame(profile, frame, options, sink); });
+  return Finish(options, status);
 }
 
 }  // namespace perfkit

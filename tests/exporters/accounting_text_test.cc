@@ -33,12 +33,13 @@ TEST_CASE("the accounting says what became of each event's samples", "[exporters
 
 TEST_CASE("the accounting says what is missing, and repeats the notes", "[exporters][accounting]") {
   Profile profile = profile::SampleProfile();
-  CHECK_THAT(TextOf(profile), Catch::Contains("missing: nothing that is known\n"));
+  CHECK_THAT(TextOf(profile), Catch::Contains("missing besides: nothing that is known\n"));
   CHECK_THAT(TextOf(profile), Catch::Contains("\nstacks: live\n3 samples lost\n"));
   profile.accounting.times_forgotten = 5;
   profile.accounting.side_band_lost = 6;
-  CHECK_THAT(TextOf(profile), Catch::Contains("missing: samples merged without their times 5, records of mappings and "
-                                              "threads lost 6\n"));
+  CHECK_THAT(TextOf(profile),
+             Catch::Contains("missing besides: samples merged without their times 5, records of mappings and "
+                             "threads lost 6\n"));
   profile.accounting.zones_forgotten = 7;
   profile.accounting.zone_records_lost = 8;
   CHECK_THAT(TextOf(profile), Catch::Contains("zones and frames without times 7, begins and ends of zones lost 8, "));

@@ -101,6 +101,7 @@ TEST_CASE("sums of ended threads are merged by their names", "[profile][merge]")
   CHECK(merged.ThreadName(0) == "reader (2 ended threads)");
   CHECK(merged.ThreadName(1) == "writer (1,002 ended threads)");
   CHECK(merged.ThreadName(2) == "other (1,000 ended threads)");
+  CHECK(merged.ThreadCount() == 2004);
   CHECK(merged.threads[1].on_ns == 20);
   CHECK(merged.threads[2].tid == ProfileThread::kFirstSum + 2);
   CHECK(merged.Total(0) == Profile::Sum{20, 4});

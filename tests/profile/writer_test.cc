@@ -74,6 +74,20 @@ TEST_CASE("whichever call fails, the file is the old one or the new one, and not
   }
 }
 
+TEST_CASE("the progress of a file that is written ends with 1", "[profile][writer]") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/out.folded";
+  std::vector<double> seen;
+  WriteOptions options;
+  options.progress = [](double done, void* to) { static_cast<std::vector<double>*>(to)->push_back(done); };
+  options.progress_argument = &seen;
+  REQUIRE(WriteProfile(SampleProfile(), path, options).ok());
+  CHECK(seen == std::vector<double>{1});
+  seen.clear();
+  CHECK_FALSE(WriteProfile(SampleProfile(), folder.path() + "/absent/out.folded", options).ok());
+  CHECK(seen.empty());
+}
+
 TEST_CASE("a pipe is written directly", "[profile][writer]") {
   const TempFolder folder;
   const std::string path = folder.path() + "/pipe.folded";
