@@ -30,7 +30,8 @@ void Space::Unmap(uint64_t begin, uint64_t end) {
   right.begin = end;
   first = ranges_.erase(first, last);
   if (right.begin < right.end) first = ranges_.insert(first, right);
-  if (left.begin < left.end) ranges_.insert(first, left);
+  // A hole in a range makes two of it.
+  if (left.begin < left.end && ranges_.size() < kMaxRanges) ranges_.insert(first, left);
 }
 
 void Space::Map(const MappedRange& range) {

@@ -70,5 +70,16 @@ TEST_CASE("random mappings are found where they are", "[space]") {
   }
 }
 
+TEST_CASE("there are never more ranges than the maximum, though each hole makes one more", "[space]") {
+  Space space;
+  for (uint64_t i = 0; i < Space::kMaxRanges; ++i) space.Map({100 * i, 100 * i + 90, 0, 1});
+  const uint64_t last = 100 * (Space::kMaxRanges - 1);
+  REQUIRE(space.Find(last) != nullptr);
+  space.Unmap(last + 40, last + 50);
+  CHECK(space.ranges().size() == Space::kMaxRanges);
+  CHECK(space.Find(last + 45) == nullptr);
+  CHECK(space.Find(last + 60) != nullptr);
+}
+
 }  // namespace
 }  // namespace perfkit::proc
