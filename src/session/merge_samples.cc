@@ -87,9 +87,10 @@ void MergeLightest(Profile& profile, size_t max_rows, absl::FunctionRef<uint32_t
   std::vector<double> totals(profile.events.size());
   for (auto sample = samples.begin(); sample != end; ++sample)
     totals[sample->event] += static_cast<double>(sample->weight);
-  const auto is_heavier = [&](const ProfileSample& a, const ProfileSample& b) {
-    return static_cast<double>(a.weight) * totals[b.event] > static_cast<double>(b.weight) * totals[a.event];
+  const auto share = [&](const ProfileSample& sample) {
+    return static_cast<double>(sample.weight) / std::max(totals[sample.event], 1.0);
   };
+  const auto is_heavier = [&](const ProfileSample& a, const ProfileSample& b) { return share(a) > share(b); };
   const auto first_light = samples.begin() + static_cast<ptrdiff_t>(max_rows / 2);
   std::nth_element(samples.begin(), first_light, end, is_heavier);
   for (auto sample = first_light; sample != end; ++sample) ForgetStack(*sample, profile.accounting, other_of);
