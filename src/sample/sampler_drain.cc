@@ -267,6 +267,7 @@ void SamplerImpl::EnforceBudget(Visit visit, size_t max_records) {
 void SamplerImpl::AdoptStack(Visit visit, size_t max_records) {
   const uint32_t wanted = wanted_stack_, before = plan_.options().stack.stack_bytes;
   if (wanted == 0) return;
+  const absl::Cleanup account = [this, begun = CpuNow()] { accounting_.own_cpu_ns += CpuNow() - begun; };
   SamplerDecision unasked;
   // Until the next drain, which tries again. Also if the visitor throws.
   absl::Cleanup restore = [&] { (void)plan_.SetStackBytes(before); };
@@ -281,6 +282,7 @@ void SamplerImpl::AdoptStack(Visit visit, size_t max_records) {
 // If it fails or the visitor throws, the next drain tries again.
 void SamplerImpl::AdoptRates(Visit visit, size_t max_records) {
   if (!std::exchange(anew_due_, false)) return;
+  const absl::Cleanup account = [this, begun = CpuNow()] { accounting_.own_cpu_ns += CpuNow() - begun; };
   absl::Cleanup again = [this] { anew_due_ = true; };
   SamplerDecision unasked;
   const bool gapless = !live_.is_open() && plan_.options().mode == RingMode::kStream;
