@@ -74,9 +74,10 @@ std::string BenchmarkArgument(std::string_view prefix);
 // any thread: Pause and Resume act on the calling thread's region, Begin, End and SetLabel on the run.
 class BenchmarkRegion {
  public:
-  // `state` identifies the benchmark and is never dereferenced. Without `events` counts BenchmarkCounters() and adds
-  // BenchmarkMetrics(); with them, PERFKIT_COUNTERS and PERFKIT_METRICS are ignored. `metrics` are added in both cases.
-  // Events that only metrics need get no columns.
+  // `state` is what Pause, Resume and SetLabel get on this thread; it is never dereferenced. A process has one run at a
+  // time: all regions from its first Stop to its last Leave belong to it, so each thread that has called Stop must call
+  // Leave. Without `events` counts BenchmarkCounters() and adds BenchmarkMetrics(); with them, PERFKIT_COUNTERS and
+  // PERFKIT_METRICS are ignored. `metrics` are added in both cases. Events that only metrics need get no columns.
   BenchmarkRegion(const void* state, std::optional<std::span<const EventSpec>> events, const BenchmarkLoop& loop = {},
                   std::span<const std::string_view> metrics = {});
   ~BenchmarkRegion();

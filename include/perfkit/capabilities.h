@@ -60,11 +60,11 @@ struct ListOptions {
 };
 
 // Calls `visit` with each event that has a name here, in the order of EventCategory. Adds one example each of raw
-// events, breakpoints and uprobes, and if tracefs is out of reach, one of tracepoints with the reason. Opens each event
-// on this thread (cpu-wide ones on their CPUs) and counts a workload of about 1 ms: a loop, page touches, memory reads,
-// a sleep, system calls, writes to a word, calls of a function, allocations. Thread-safe; calls `visit` and `progress`
-// on the calling thread. Takes 0.1 s without tracepoints on a machine without a PMU, and about 1 ms more for each PMU
-// event. Allocates.
+// events (x86-64 and arm64 only), breakpoints and uprobes (if the file of this code is found), and if tracefs is out of
+// reach, one of tracepoints with the reason. Opens each event on this thread (cpu-wide ones on their CPUs) and counts a
+// workload of about 1 ms: a loop, page touches, memory reads, a sleep, system calls, writes to a word, calls of a
+// function, allocations. Thread-safe; calls `visit` and `progress` on the calling thread. Takes 0.1 s without
+// tracepoints on a machine without a PMU, and about 1 ms more for each PMU event. Allocates.
 void ListEvents(absl::FunctionRef<void(const EventInfo&)> visit, const ListOptions& options = {});
 
 // A capability. The order is the order of reports: those that others depend on come first.

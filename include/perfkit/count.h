@@ -61,9 +61,9 @@ struct Validity {
 };
 
 // A count with its validity. `value` is in events; for clock events in nanoseconds. time_enabled_ns is how long the
-// event was enabled, time_running_ns how long it was on the PMU. Both are 0 for an event that is never multiplexed,
-// e.g. a software event or a tracepoint, unless the set also has events that may be multiplexed and this one is read
-// with ReadPath::kGroupRead: CounterReader::multiplexable.
+// event was enabled, time_running_ns how long it was on the PMU. Both are 0 unless CounterReader::multiplexable() has
+// the event. It never has software events and tracepoints, except some that are read with ReadPath::kGroupRead together
+// with events that may be multiplexed.
 struct Count {
   uint64_t value = 0;
   uint64_t time_enabled_ns = 0;

@@ -32,8 +32,9 @@ struct CounterOptions {
   // Allows this read path only, e.g. kGroupRead for read(2); nullopt allows all. An event without this path can't be
   // counted.
   std::optional<ReadPath> only_path{};
-  // Counts user space only, even if more is permitted, so that counts mean the same for every user. No effect on events
-  // with modifiers u, k or h of their own, and on events that the kernel raises (EventConfig::kernel_side).
+  // Counts user space only, even if more is permitted, so that counts mean the same for every user. No effect on
+  // clocks, on events with modifiers u, k or h of their own, on events that the kernel raises
+  // (EventConfig::kernel_side), and on events that perf does not have.
   bool user_only = false;
   // Tests reads of rings and clocks against getrusage in Open: one page fault and one sleep (about 0.1 ms). Disable it
   // only for further threads with the same events after the first thread's test.
@@ -70,8 +71,10 @@ class CounterSet : public CounterReader {
   // Describe event i. Require i < size(). Views are valid as long as the set.
   std::string_view name(size_t i) const;  // As it was written, or the text of its term name=.
   const EventConfig& event(size_t i) const;
-  ReadPath path(size_t i) const;        // How event i is read; meaningless if it is not counted.
-  absl::Status reason(size_t i) const;  // OK, or why event i is not counted.
+  ReadPath path(size_t i) const;  // How event i is read; meaningless if it is not counted.
+  // OK, or why event i is not counted. DataLoss: records of it were lost once; differences between two later snapshots
+  // have counts again (CounterReader::MissingBetween).
+  absl::Status reason(size_t i) const;
 
   // Disable stops and Enable restarts counting, with one ioctl for each group. A stopped event still costs time
   // at each context switch: destroy the set to avoid that. Errors: FailedPrecondition if any event has another path

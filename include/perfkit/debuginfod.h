@@ -17,9 +17,9 @@
 namespace perfkit {
 
 // For SymbolizerOptions::fetch. Fetches a module's debug file when the first name or line in the module is needed, if
-// the module has a build-id, lacks symbols or debug information, and no file below debug_root has them. The servers
-// learn which builds run here. Without DEBUGINFOD_URLS or the library nothing is fetched, and SymbolizedModule::status
-// says why.
+// the module has a build-id, lacks symbols (with SymbolizerOptions::lines: or debug information), and has no separate
+// debug file here. The servers learn which builds run here. Without DEBUGINFOD_URLS or the library nothing is fetched;
+// SymbolizedModule::lines says why if lines were looked up.
 std::unique_ptr<symbolize::DebugFetcher> Debuginfod();
 
 }  // namespace perfkit

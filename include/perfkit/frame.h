@@ -82,9 +82,9 @@ struct Hitch {
   uint64_t frame = 0;  // FrameRecord::number.
   uint64_t wall_ns = 0, budget_ns = 0;
   char cause[192] = {};  // A sentence, NUL-terminated.
-  // The zone that exceeded its median time per frame most, or a zone inside of it that has at least half of that
-  // excess; "" if none exceeded it. The median counts as 0 for a zone that is new, or that was entered in fewer than
-  // half of the frames.
+  // The zone that exceeded its median time per frame most; then, as long as there is one, the zone directly inside of
+  // it that has at least half of its excess. "" if none exceeded it. The median counts as 0 for a zone that is new, or
+  // that was entered in fewer than half of the frames.
   const char* worst_zone = "";
   uint64_t worst_excess_ns = 0;  // The excess of `worst_zone`.
 

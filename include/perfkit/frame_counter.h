@@ -60,10 +60,11 @@ struct FrameOptions {
 // counts are merged when it ends. Requires that no zone is open when the FrameCounter is destroyed. In a forked child
 // it is disabled.
 //
-// Zones inside another zone are async-signal-safe, unless a Zone ends on another thread than it began on: that locks.
-// On threads other than the marking one, an outermost zone may lock, and after SetEnabled it may open or close events.
-// Marks are not async-signal-safe. Zones of a handler that interrupts the start or end of another zone, or a mark, are
-// dropped (FrameStats::dropped).
+// Zones inside another zone are async-signal-safe, unless the names of a thread's zones exceed 64 bytes on average
+// (then a new name allocates), or a Zone ends on another thread than it began on (that locks). On threads other than
+// the marking one, an outermost zone may lock, and after SetEnabled it may open or close events. Marks are not
+// async-signal-safe. Zones of a handler that interrupts the start or end of another zone, or a mark, are dropped
+// (FrameStats::dropped).
 class FrameCounter {
  public:
   using Options = FrameOptions;
@@ -75,17 +76,18 @@ class FrameCounter {
   FrameCounter(const FrameCounter&) = delete;
   FrameCounter& operator=(const FrameCounter&) = delete;
 
-  // Ends frame N and starts frame N + 1 with one read of the counters. The first zone or Mark starts the first frame.
-  // Requires the constructing thread; other calls are ignored and counted (FrameStats::foreign_marks). Does not
-  // allocate.
+  // Ends frame N and starts frame N + 1 with one read of the counters. The first Mark, or an earlier zone of this
+  // thread, starts the first frame. Requires the constructing thread; other calls are ignored and counted
+  // (FrameStats::foreign_marks). Does not allocate.
   void Mark() noexcept {
     if (enabled()) MarkMain();
   }
   // Defines the frames of another loop ("audio", "simulation"), to be marked with the returned id. The first thread
-  // that marks such a frame owns these frames until that thread ends; then the next thread that marks one owns them.
-  // Marks by others are ignored and counted (foreign_marks). If a thread owns the frames of several loops, its zones
-  // belong to those that it owned first; zones of the marking thread always belong to the main frames. At most 15
-  // loops: marks of further ids are ignored. Two calls with the same name define two loops.
+  // that marks such a frame owns these frames until that thread ends, or its AttachedThread is destroyed; then the next
+  // thread that marks one owns them. Marks by others are ignored and counted (foreign_marks). If a thread owns the
+  // frames of several loops, its zones belong to those that it owned first; zones of the marking thread always belong
+  // to the main frames. At most 15 loops: marks of further ids are ignored. Two calls with the same name define two
+  // loops.
   //
   // A session with SessionOptions::keep keeps frames that take longer than `budget`; 0 means no budget. OnHitch is
   // called for main frames only. Thread-safe. Allocates.
@@ -174,7 +176,8 @@ class FrameCounter {
 
   // Disabling closes the events of all threads, except of other threads that are inside a zone: they close theirs when
   // they leave their outermost zone. A zone or a mark then costs one load (Enter and Leave: two). After enabling,
-  // threads open their events at their next outermost zone, and the current frame is not counted.
+  // threads open their events at their next outermost zone. The next frame starts at the marking thread's first zone or
+  // Mark: what came before it in the current frame is not counted.
   void SetEnabled(bool enabled);
   bool enabled() const noexcept { return enabled_.load(std::memory_order_relaxed); }
 
@@ -186,7 +189,8 @@ class FrameCounter {
   FrameRecord last(FrameId id) const;
   std::vector<FrameRecord> history(FrameId id) const;
   // Returns all zones of all threads: each group of threads with its root first, and each parent before its children.
-  // Counts are not scaled, include perfkit's own cost, and exclude the current frame.
+  // Counts are not scaled, include perfkit's own cost, and exclude the current frame. Until the first frame has ended,
+  // zones of other threads are included.
   std::vector<ZoneStats> zones() const;
   // Returns the latest 64 hitches, oldest first.
   std::vector<Hitch> hitches() const;

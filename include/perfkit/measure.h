@@ -14,12 +14,13 @@
 //                                                                                    fixed limit
 //
 // Each event is measured by itself, on the calling thread: nothing is multiplexed, and no counter disturbs another.
-// Perf's events count user space only, except those that the kernel raises (system calls, context switches). Where perf
-// is forbidden, page faults are those of getrusage, in the kernel as well (Cost::read_path). The region runs once to
-// warm up. Then it runs for each event: once to warm up the event (not with kStepper), and once for each repetition. If
-// the thread is switched, there are up to four times as many repetitions. So the region must do the same each time. It
-// should return what it computes, or the compiler may drop it. An empty region is measured the same way and subtracted.
-// Repetitions in which the thread was switched are dropped, and counted.
+// Perf's events count user space only, except the clocks, and those that the kernel raises (system calls, context
+// switches). Where perf is forbidden, page faults are those of getrusage, in the kernel as well (Cost::read_path). The
+// region runs once to warm up. Then it runs for each event: once to warm up the event (not with kStepper), and once for
+// each repetition. If the thread is switched, there are up to four times as many repetitions, and a backend that fails
+// may have run it some more times. So the region must do the same each time. It should return what it computes, or the
+// compiler may drop it. An empty region is measured the same way and subtracted. Repetitions in which the thread was
+// switched are dropped, and counted.
 //
 // Several threads may measure at once. The stepper handles SIGTRAP while it runs a region. With PERFKIT_ENABLE=0 the
 // region does not run, and each cost is unmeasurable.

@@ -19,8 +19,9 @@ namespace perfkit {
 // Parses one event by libpfm4's name, with libpfm4's modifiers after colons (:u :k :h, :precise=n, :pinned, :excl, :mg,
 // :mh); a prefix "pfm:" is allowed. Without a PMU's name ("icx::"), searches the PMUs of this machine. Thread-safe; the
 // first call reads sysfs and takes milliseconds.
-// Errors: InvalidArgument if there is no such event, unit mask or modifier, or for modifiers of sampling (period,
-// freq); NotFound if libpfm4 has no tables for this machine's PMUs.
+// Errors: InvalidArgument if no PMU of this machine has such an event, unit mask or modifier, also because libpfm4 has
+// no tables for the PMU, and for modifiers of sampling (period, freq); NotFound if libpfm4 does not support the
+// machine.
 absl::StatusOr<EventConfig> ParsePfmEvent(std::string_view text);
 
 }  // namespace perfkit

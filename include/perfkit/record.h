@@ -196,7 +196,7 @@ struct SampleId {
 // Bytes are views, valid as long as the record; an empty text is never null. `who` is the record's trailer, and is
 // empty without sample_id_all.
 
-// kMmap, kMmap2: a new mapping. The fields from `protection` on require `mmap2`.
+// kMmap, kMmap2: a new mapping. The fields from `protection` to `build_id` require `mmap2`.
 struct MmapRecord {
   uint32_t pid = 0, tid = 0;
   uint64_t address = 0, length = 0, file_offset = 0;
@@ -301,8 +301,8 @@ struct AuxOutputHwIdRecord {
   static std::optional<AuxOutputHwIdRecord> Parse(const RawRecord& record, const SampleLayout& layout) noexcept;
 };
 
-// kNamespaces: a process has changed its namespaces. Link i is the device and inode of /proc/PID/ns for namespace i, in
-// the order of NET_NS_INDEX, … (include/uapi/linux/perf_event.h).
+// kNamespaces: the namespaces of a thread, written when it starts and when it changes them. Link i is the device and
+// inode of /proc/PID/ns for namespace i, in the order of NET_NS_INDEX, … (include/uapi/linux/perf_event.h).
 struct NamespacesRecord {
   struct Link {
     uint64_t device, inode;

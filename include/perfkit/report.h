@@ -38,7 +38,8 @@ struct CallTreeOptions {
   bool bottom_up = false;
   // The root's children are threads, each with a tree of its own.
   bool by_thread = false;
-  // Identifies functions by name alone, whatever their modules are: for merged profiles of two builds.
+  // Identifies functions by name, and by whether they are the kernel's, whatever their modules are: for merged profiles
+  // of two builds.
   bool by_name = false;
   // Index in Profile::events. Siblings are sorted by their total of this event, the largest first.
   size_t event = 0;
@@ -83,7 +84,7 @@ class CallTree {
 // What a row of a flat table is.
 enum class ReportKey : uint8_t {
   kFunction,
-  kModule,
+  kModule,  // Modules with the same path are one row, whose `module` is the first of them.
   kLine,    // A line of a source file; a function if its lines are unknown.
   kThread,  // Self and total are equal.
   kTask,    // As ProfileSample::task; self and total are equal.
@@ -130,7 +131,7 @@ struct ReportOptions {
   // Functions and calls with less than this share of the event's total are omitted; the report says how many.
   double min_percent = 0.5;
   // Maximum lines of each table; 0 means no limit. The report says how many lines were omitted. For a call tree,
-  // min_percent is raised until the tree fits.
+  // min_percent is raised until the tree fits; a row of calls without branches is shown whole, so it may exceed that.
   size_t max_lines = 80;
   // Sorts the flat table by total instead of self, as `perf report --children` does.
   bool children = false;

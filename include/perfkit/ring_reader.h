@@ -119,16 +119,16 @@ class RingReader {
   void ReleaseRead(uint64_t kept_bytes = 0) noexcept {
     if (in_batch_ && stream()) PublishTail(NextAt() - kept_bytes);
   }
-  // Undoes the last Next, which returned `last`: the next Next returns that record again, with kStream also after
-  // Release.
+  // Undoes the last Next, which returned `last`: the next Next returns that record again. Call it before Release. If
+  // Release follows, the record is the first one of the next batch (kStream).
   void Unread(const RawRecord& last) noexcept;
 
   // Returns true if the ring has records. Call it before each wait: polling a ring's descriptor reports new records
   // only.
   bool has_records() const noexcept { return usable() && Head() != (rewound_ ? 0 : stream() ? tail_ : seen_); }
 
-  // kOverwrite: makes the next drain visit all records in the ring, also those visited before. Overwritten bytes are
-  // not counted then.
+  // kOverwrite: makes the next drain visit all records in the ring, also those visited before. Of overwritten
+  // bytes, only the rest of a record that was cut is counted then.
   void Rewind() noexcept { rewound_ = !stream(); }
 
   // Returns false if it has no ring, or one whose size is not a power of two.

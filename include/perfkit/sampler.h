@@ -10,7 +10,8 @@
 //   });
 //
 // Each sample is delivered or accounted for. For events of period 1, once the sampler is stopped and drained:
-// delivered + duplicates + lost + paused + malformed = what the kernel counted.
+// delivered + duplicates + lost + paused + malformed = what the kernel counted. With RingMode::kOverwrite that exceeds
+// the sum by the samples that were overwritten: only their bytes are known (SamplerStats::overwritten_bytes).
 #pragma once
 
 #include "perfkit/detail/library_only.h"
@@ -84,10 +85,11 @@ class Sampler {
   absl::Status SetRate(size_t event, SampleRate rate);
 
   // Changes how many bytes of the stack CallStack::UserDump copies. The next Drain while the sampler runs carries it
-  // out: it reopens all events, and undoes earlier reductions by the CPU budget (SamplerStats::decisions). If events
-  // can't be opened, sampling continues unchanged, SamplerStats::decisions_refused counts the failure, and the next
-  // Drain tries again. Errors: InvalidArgument if UserDump would not take `bytes`; FailedPrecondition without dumps,
-  // with RingMode::kOverwrite, or in a forked child.
+  // out: it reopens all events, and undoes earlier reductions by the CPU budget (SamplerStats::decisions). The present
+  // size has no effect but to cancel a change that is still to come. If events can't be opened, sampling continues
+  // unchanged, SamplerStats::decisions_refused counts the failure, and the next Drain tries again. Errors:
+  // InvalidArgument if UserDump would not take `bytes`; FailedPrecondition without dumps, with RingMode::kOverwrite, or
+  // in a forked child.
   absl::Status SetStackBytes(uint32_t bytes);
 
   // Returns a descriptor for poll or epoll that is readable once a ring has reached its watermark. The sampler owns it.
@@ -98,16 +100,20 @@ class Sampler {
   // room. Returns the number of records. While the sampler runs and has several rings, the records of the last 50 us
   // stay there, because an older record may still be written into another ring. A record is valid until visit returns.
   // The visitor must not call the sampler, except layout(). If it throws (not with PERFKIT_NO_EXCEPTIONS), its record
-  // counts as delivered, and the next Drain delivers the others.
+  // counts as delivered, and the next Drain delivers the others, except what is left in the overwriting ring that was
+  // being read: that is dropped (SamplerStats::overwritten_bytes).
   //
-  // `max_records` bounds the records that one call reads. Upkeep (new threads, cpu_budget, new rates) is done by calls
-  // that read fewer records than that. Snapshots are delivered as a whole.
+  // `max_records` bounds the records that one call reads. Upkeep (new threads, cpu_budget, new rates, a new size of
+  // stacks) is done by calls that read fewer records than that; between Pause and Resume, only new threads are
+  // attached. With RingMode::kOverwrite it bounds synthesized records only: the side band and snapshots are delivered
+  // as a whole.
   size_t Drain(absl::FunctionRef<void(const SamplerRecord&)> visit, size_t max_records = SIZE_MAX);
 
   // RingMode::kOverwrite: for each ring a second one takes over. The next Drain delivers what the first ones hold,
-  // newest first, after the side band's records up to now. No record is missed. If other threads are sampled, both
-  // rings are written for some microseconds: what happens between from_ns and to_ns (by SamplerOptions::clock_id) is in
-  // both.
+  // newest first, after the side band's records up to now. No record is missed. Call Drain between two snapshots:
+  // otherwise the first one's records come only with a later one, or after Stop, unless they are overwritten by then.
+  // If other threads are sampled, both rings are written for some microseconds: what happens between from_ns and to_ns
+  // (by SamplerOptions::clock_id) is in both.
   // Errors: FailedPrecondition if the sampler is stopped, streams, or is in a forked child; Internal if an ioctl fails.
   struct Takeover {
     uint64_t from_ns = 0, to_ns = 0;

@@ -66,11 +66,11 @@ struct CallStack {
   static constexpr CallStack UserDump(uint32_t bytes, FullDumps full = {}) { return {Kind::kUserDump, 0, bytes, full}; }
   // The sampled thread walks its own stack in a handler of SIGTRAP, which perfkit installs and never removes. A
   // sleeping system call may end with EINTR (docs/sampling.md, Live stacks). Complete, and without a copy of the stack.
-  // Requires threads of this process, RingMode::kStream, and a depth of at most 2,048; at most 16 such samplers exist
-  // at once (else ResourceExhausted).
-  // `stacks` is perfkit::LiveStacks (component perfkit::dwarf). Each stack is a record of its own: LiveStack. Before
-  // Linux 5.13, rings are always Rings::kPerThread, and Open fails (InvalidArgument) unless `user_only` is set or each
-  // event with a stack excludes the kernel.
+  // Requires RingMode::kStream, a depth of at most 2,048, and Target::ThisThread, Target::AllThreads or Target::Thread
+  // with a thread of this process (else InvalidArgument); at most 16 such samplers exist at once (else
+  // ResourceExhausted). `stacks` is perfkit::LiveStacks (component perfkit::dwarf). Each stack is a record of its own:
+  // LiveStack. Before Linux 5.13, rings are always Rings::kPerThread, and Open fails (InvalidArgument) unless
+  // `user_only` is set or each event with a stack excludes the kernel.
   static constexpr CallStack Live(std::unique_ptr<unwind::LiveWalker> (*stacks)(), uint16_t depth = 0) {
     return {Kind::kLive, depth, 0, {}, stacks};
   }
@@ -93,7 +93,7 @@ struct SampledEvent {
   // the field PERIOD (SamplerOptions::fields), a Period of an event of the first kind must be 1 (else InvalidArgument).
   std::optional<SampleRate> rate{};
   // Siblings: events that are counted in one group with this one. Each sample holds the values of the group
-  // (Sample::read), this event's first.
+  // (Sample::read), this event's first. Threads can inherit them since Linux 6.12 (before, Open fails: Unavailable).
   std::vector<EventSpec> followers{};
   // Tracepoints: a filter on the fields, e.g. "prev_pid == 0 && prev_comm ~ kworker*"; "" means none. The kernel drops
   // the events that don't match before it counts them. InvalidArgument for other events.
@@ -104,8 +104,10 @@ struct SampledEvent {
 };
 
 struct SamplerOptions {
-  // kPerCpu: one ring for each CPU, shared by all threads. kPerThread: one ring for each thread; a thread that starts
-  // later is attached at the next Drain or Start, and its samples until then are missed.
+  // With several threads (Target::AllThreads, Target::Process, one that inherits): kPerCpu has one ring for each CPU,
+  // shared by all threads; kPerThread has one for each thread, and a thread that starts later is attached at the next
+  // Drain or Start: its samples until then are missed. Other targets have one ring for each CPU that is sampled, or one
+  // for the thread.
   enum class Rings : uint8_t { kPerCpu, kPerThread };
 
   std::vector<SampledEvent> events{};
@@ -123,8 +125,8 @@ struct SamplerOptions {
   //                              that may count several at once (sched:sched_stat_*, or known by its number only);
   //   CPU                        with `switches`;
   //   RAW                        with a tracepoint;
-  //   READ                       with followers, and with several software events that are not clocks (before Linux
-  //                              6.12 not if they are inherited).
+  //   READ                       with followers; and with several software events that are not clocks, but before
+  //                              Linux 6.12 not if these are inherited.
   uint64_t fields = 0;
   // Samples user space only, even if more is permitted. For single events, use the modifiers ":u" and ":k".
   // InvalidArgument with an event of EventConfig::kernel_side.
@@ -142,7 +144,7 @@ struct SamplerOptions {
   RingMode mode = RingMode::kStream;
   Rings rings = Rings::kPerCpu;
   // Size of one ring in bytes, rounded up to a power of two. Smaller if this user may not lock that much memory:
-  // Sampler::ring_bytes. With side_band, and with a target of several threads (Target::AllThreads, Target::Process, one
+  // Sampler::ring_bytes. With side_band, or with a target of several threads (Target::AllThreads, Target::Process, one
   // that inherits), each ring has a ring of the side band beside it, of the same size, but at most 64 KiB.
   size_t ring_bytes = 512 << 10;
   // Maximum for all rings together, in bytes. Rings shrink until they fit.

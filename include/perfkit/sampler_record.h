@@ -16,12 +16,13 @@ struct SamplerRecord : RawRecord {
   // records, and if the event is not known.
   uint32_t event = kNoEvent;
   bool synthesized = false;  // Made by perfkit for what existed when the sampler started.
-  bool full_stack = false;   // An extra sample that was taken for its stack: FullDumps.
+  bool full_stack = false;   // An extra sample that was taken for its stack: FullDumps. Leave it out of sums.
   // A sample of a software event that another sampler (of this process, or perf's) also samples on this thread. The
   // kernel prepared the sample for that sampler: its id, time, stack and registers follow that sampler's options.
   bool foreign = false;
   // For samples: the number of events that this one represents; for clocks, of nanoseconds. The sum over an event's
-  // samples is EventAccounting::represented, if that is not 0.
+  // samples without full_stack is EventAccounting::represented, if that is not 0. Those with full_stack represent the
+  // same events again; their sum is in SamplerStats::full.
   uint64_t weight = 0;
 };
 

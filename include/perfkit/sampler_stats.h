@@ -8,8 +8,8 @@
 
 namespace perfkit {
 
-// Where the stack of each sample went, with CallStack::Live. accounted() equals the event's
-// EventAccounting::accounted().
+// Where the stack of each sample went, with CallStack::Live; all 0 for events with SampledEvent::stack = false. For the
+// others, accounted() equals the event's EventAccounting::accounted().
 struct StackAccounting {
   uint64_t delivered = 0;   // LiveStacks delivered to a visitor.
   uint64_t duplicates = 0;  // Stacks of duplicate samples.
@@ -37,7 +37,7 @@ struct EventAccounting {
   uint64_t duplicates = 0;
   uint64_t lost = 0;       // Samples that the kernel dropped because the ring was full.
   uint64_t paused = 0;     // Samples between Pause and Resume.
-  uint64_t malformed = 0;  // Samples that did not match the layout.
+  uint64_t malformed = 0;  // Samples too short for their first fields. Sample::Parse checks the others.
   uint64_t foreign = 0;    // Part of delivered: SamplerRecord::foreign.
   uint64_t throttled = 0;  // Times that the kernel stopped the event because it came too often.
   // Sum of the periods of the delivered samples: events, for clocks nanoseconds. 0 for events at a Frequency other than
@@ -51,7 +51,7 @@ struct EventAccounting {
   bool counted_is_lower_bound = false;
 
   // Returns the number of samples accounted for: `counted` for events of Period{1}, once the sampler is stopped and
-  // drained.
+  // drained. With RingMode::kOverwrite it lacks the samples that were overwritten.
   uint64_t accounted() const { return delivered + duplicates + lost + paused + malformed; }
 };
 

@@ -40,11 +40,11 @@ struct FramePart {
   std::string name;
   uint64_t ns = 0;        // Its time in this frame.
   uint64_t usual_ns = 0;  // Its median time in the frames that this one is compared with (FindSlowFrames).
-  // Index in Profile::stacks. kZone: the most frequent stack of its samples. kWait: the stack of the longest wait.
-  // ProfileStack::kRoot if none is known.
+  // Index in Profile::stacks. kZone: the most frequent stack of its samples. kWait, kPreempted: the stack of the
+  // longest wait. ProfileStack::kRoot if none is known.
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;  // Of `stack`.
-  uint32_t wait = ProfileSample::kNoWait;      // kWait: index of the longest wait in Profile::waits.
+  uint32_t wait = ProfileSample::kNoWait;      // kWait, kPreempted: index of the longest one in Profile::waits.
   // kZone: number of samples of the first clock (without a clock, of the first event) in the part, and how many of them
   // have `stack`.
   uint32_t samples = 0, samples_of_stack = 0;
@@ -78,7 +78,8 @@ struct FrameCause {
     kLock,           // Waited for a lock. `thread`: its holder; without ProfileWait::holder, who ended the wait.
     kAllocatorLock,  // Waited for the lock of malloc, free, operator new or their like. `thread`: who ended the wait.
     kFileLock,       // Waited for the lock of a file (flock, fcntl). `what`: which. `thread`: who ended the wait.
-    // The part of a kLock or kOtherThread wait in which `thread` was preempted, if it is a quarter of the wait or more.
+    // The part of a kLock or kOtherThread wait in which `thread` was preempted, if it is a quarter of the wait or more;
+    // the whole wait, if that part is more than three quarters of it.
     kPriorityInversion,
     kIo,  // Waited for a descriptor, `what`: the call and its file; or ProfileWait::kProbablyDisk.
     // Waited for `thread` without a lock: a condition variable, a futex, a join. Or for the other end of a pipe or
@@ -145,7 +146,7 @@ struct SlowFrameOptions {
 // the references of their kind (ProfileZone::is_reference); without references, with each other. Needs a profile with
 // SessionOptions::frames. A thread counts as running if its waits are not known: without off-CPU time, during a pause
 // of the session, and where Profile::Filtered removed waits. Requires Profile::Check(). Thread-safe while the profile
-// does not change. O(n log n) in the zones and samples.
+// does not change. O(n log n) in the zones and samples, for each thread with frames and each frame that is returned.
 std::vector<SlowFrame> FindSlowFrames(const Profile& profile, const SlowFrameOptions& options = {});
 
 // Returns one frame, however long it took. `zone`: index in Profile::zones of a frame that is whole. As FindSlowFrames.

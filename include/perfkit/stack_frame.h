@@ -8,7 +8,8 @@
 
 namespace perfkit {
 
-// Why unwinding stopped. Except with kNoRegisters there is at least one frame, even if its pc lies in no known mapping.
+// Why unwinding stopped. There is at least one frame, even if its pc lies in no known mapping; except with
+// kNoRegisters, without room for one, and if LiveUnwinder::CurrentStack can't find its own caller.
 enum class StackEnd : uint8_t {
   kRoot,         // Complete: the last frame has no caller (_start, clone, the first function of a fiber).
   kTruncated,    // The stack exceeds the bytes that were copied.

@@ -54,7 +54,7 @@ struct Symbol {
   // "[hypervisor]", "[guest.kernel]", "[guest.user]"; "[unknown]" if no known mapping contains the pc.
   std::string_view module;
   // Bytes from the start of the function. Without a function: the address in the module's file, as nm and addr2line
-  // print it, or the pc if there is no file.
+  // print it; the offset in the file if that can't be read (SymbolizedModule::status); or the pc if there is no file.
   uint64_t offset = 0;
   bool kernel = false;
 

@@ -71,10 +71,10 @@ class CountedFunction {
 }  // namespace detail
 
 // Returns a job: a function object that calls `function`, returns its result, and counts the call as a task `name` of
-// `tasks`. It can be copied, as std::function requires, even if `function` cannot. All copies share one task: call only
-// one at a time. The task ends when the last copy is destroyed. If `function` takes a TaskCounter::Task& as its first
-// argument, it gets its task. Allocates once, and as TaskCounter::Create. `tasks` must outlive the job. With
-// PERFKIT_ENABLE=0 the job is not counted, but otherwise the same.
+// `tasks`. It can be copied, as std::function requires, even if `function` cannot. All copies share one function object
+// and one task: call only one at a time. The task ends when the last copy is destroyed. If `function` takes a
+// TaskCounter::Task& as its first argument, it gets its task. Allocates once, and as TaskCounter::Create. `tasks` must
+// outlive the job. With PERFKIT_ENABLE=0 the job is not counted, but otherwise the same.
 template <class Function>
 auto CountedJob(TaskCounter& tasks, ZoneId name, Function&& function) {
   return detail::CountedFunction<std::decay_t<Function>>(tasks, name, std::forward<Function>(function));

@@ -36,7 +36,8 @@ class ThreadTimes {
   // record, unless synthesized, starts a new one with its tid. Idle threads, which all have tid 0, are ignored.
   void Add(const RawRecord& record, const SampleLayout& layout);
 
-  // Extends the times of all threads that have not ended, up to `now_ns` by SamplerOptions::clock_id.
+  // Extends the times of all threads that have not ended, up to `now_ns` by SamplerOptions::clock_id. Add all earlier
+  // records first: SWITCH and FORK records from before `now_ns` are ignored afterwards.
   void Until(uint64_t now_ns);
 
   // Returns the latest thread with this tid, or nullopt if it has no SWITCH record yet.

@@ -35,7 +35,7 @@ class Warmup {
   // Closes the events. May be called more than once.
   void Cooldown() noexcept;
 
-  // Returns the number of events that are held open.
+  // Returns the number of perf events that are held open: one for each part of an event.
   size_t size() const;
 
  private:

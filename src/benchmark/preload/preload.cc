@@ -56,8 +56,8 @@ std::unique_ptr<BenchmarkRegion>& Region() {
 int64_t Iterations(const State& state) { return state.iterations() > 0 ? state.iterations() : state.max_iterations; }
 
 // A label from inside a range-for, which does not update iterations(), is taken for one from before the loop: it gets
-// the note in Report. So is a label that is set after a skip before the loop: if the loop is never reached, the next
-// row with a note has that label, too.
+// the note in Report. So is a label that is set after a skip before the loop: if that loop is never reached, the
+// row of the next run has that label, too, if it has a note.
 void SetLabel(State* state, const std::string& label, void (*set)(void* state, const std::string& label)) {
   if (!ProgramLibrary().served()) return set(state, label);
   BenchmarkRegion::SetLabel(state, label, state->iterations() > 0, set);

@@ -11,8 +11,8 @@ namespace perfkit::unwind {
 // Numbers the FDEs by slots, from 0 to size() - 1, in the order of their first addresses. Not thread-safe.
 class FdeIndex {
  public:
-  // Reads all records if there is no valid table. `code_only`: omits FDEs at address 0, where .debug_frame keeps those
-  // of functions that the linker has removed.
+  // Reads all records if there is no valid table, and leaves out FDEs without code, which the linker's table may have.
+  // `code_only`: omits FDEs at address 0, where .debug_frame keeps those of functions that the linker has removed.
   FdeIndex(CfiRecords& records, bool code_only);
 
   size_t size() const { return count_; }

@@ -4,9 +4,10 @@
 // and the generation of the process's mappings, so nothing has to be cleared when mappings change.
 //
 // Each entry also remembers the entry that was found for its caller the last time. That is a prediction, which is then
-// compared with the key. A processor has to wait for an index that it computes or loads, but it speculates beyond a
-// comparison, several frames ahead, while keys and stack words still come from memory. Stacks resemble each other, so
-// at least four of five predictions are right.
+// compared with the key. Without it, the index is a hash of the return address, so the processor has to wait for that
+// word of the stack. The prediction comes from the entry before it, in the cache: the processor goes on along the
+// predictions, several frames ahead, and compares the keys when the words of the stack have come. Stacks resemble each
+// other, so at least four of five predictions are right.
 #pragma once
 
 #include <array>
