@@ -21,8 +21,9 @@
 namespace PERFKIT_NAMESPACE {
 
 namespace count {
-class Source;  // src/count/source.h: the descriptors, mappings and groups of a set
-}
+class Source;     // src/count/source.h: the descriptors, mappings and groups of a set
+class EventPlan;  // src/count/frame/event_plan.h: opens the same events on several threads
+}  // namespace count
 
 // Maximum number of events in a CounterSet.
 inline constexpr size_t kMaxEvents = 16;
@@ -236,6 +237,9 @@ class CounterReader {
   // Returns a mask; bit i: event i is multiplexable, and has times of its own in a snapshot.
   uint32_t multiplexable() const noexcept { return multiplexable_; }
 
+  // Returns a mask of what restricts events: bit i if event i has kUserOnly, bit kMaxEvents + i if it has kSomeCpus.
+  uint32_t restrictions() const noexcept { return restrictions_; }
+
   // Returns the flags that each count of event `i` has: kUserOnly, kSomeCpus, kNotCounted.
   Validity fixed_flags(size_t i) const noexcept {
     return i < size_ ? fixed_flags_[i] : Validity{Validity::kNotCounted};
@@ -254,6 +258,7 @@ class CounterReader {
   size_t size_ = 0;
   uint32_t multiplexable_ = 0;
   uint32_t gapped_ = 0;
+  uint32_t restrictions_ = 0;
   std::array<Validity, kMaxEvents> fixed_flags_{};
 };
 

@@ -84,6 +84,7 @@ class CounterSet : public CounterReader {
   absl::Status Disable();
 
  private:
+  friend class count::EventPlan;
   explicit CounterSet(std::unique_ptr<count::Source> source);
   absl::Status Switch(unsigned long ioctl_request);
   std::unique_ptr<count::Source> owned_;

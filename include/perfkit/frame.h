@@ -64,16 +64,20 @@ struct ZoneStats {
   uint32_t depth = 0;    // 0 for the frame itself.
   size_t parent = 0;     // Index in FrameCounter::zones(); a root is its own parent.
   uint32_t threads = 0;  // Number of threads that entered it, including ended ones.
-  uint64_t calls = 0;    // Times that it was entered.
+  uint64_t calls = 0;    // Times that it was entered, and left on the same thread.
   uint64_t frames = 0;   // Number of frames in which it was entered, added up over its threads.
+  // If true, calls of it ended on another thread. They are not counted here but in the self of the parent, so the times
+  // and counts below are lower bounds. If no other call was counted, `total` and `self` have Validity::kOtherThread.
+  bool at_least = false;
   // Elapsed time and counts. A zone's total is exactly its self plus the totals of its children.
   uint64_t wall_ns = 0, self_wall_ns = 0;
   std::array<Count, kMaxEvents> total{}, self{};
   // Quantiles over the frames of each thread. A value is the zone's elapsed time, or its count, in one frame: the sum
-  // over its calls.
+  // over its calls. Frames in which a call of it ended on another thread are left out.
   Quantiles wall_quantiles;
   std::array<Quantiles, kMaxEvents> quantiles{};
-  // Its sums in the latest complete frame in which it was entered: FrameRecord::number says which.
+  // Its sums in the latest complete frame in which it was entered: FrameRecord::number says which. If a call of it
+  // ended on another thread in that frame, `missing` has all bits, and `wall_ns` is a lower bound.
   FrameRecord last;
 };
 
@@ -116,7 +120,8 @@ struct FrameStats {
   uint64_t zones = 0;          // Zones that were entered and left.
   uint64_t dropped = 0;        // Zones beyond a limit, or in a signal handler that interrupted a mark or a zone's
                                // start or end. Their time counts for the parent.
-  uint64_t mismatched = 0;     // Zones that were left without having been entered, or never left.
+  uint64_t mismatched = 0;     // Zones that were left without having been entered; and those that were still open when
+                               // a zone around them was left, or when their thread ended or was detached.
   uint64_t cross_thread = 0;   // Zones that were left on another thread than entered on: not counted.
   uint64_t foreign_marks = 0;  // Marks by a thread that does not own the frames: ignored.
   uint64_t unplaced = 0;       // Values per frame that no histogram had room for: missing in percentiles.

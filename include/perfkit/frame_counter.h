@@ -200,7 +200,7 @@ class FrameCounter {
   FrameStats Stats() const;
 
   // Returns the tables of zones, the hitches and perfkit's own cost, as text. Subtracts perfkit's calibrated cost,
-  // which no other function does.
+  // which no other function does. ">=" marks sums that lack calls that ended on another thread (ZoneStats::at_least).
   std::string FormatZones() const;
   // As above, with a table for each of `metrics` (metric.h): its values for the total and the self of each zone.
   std::string FormatZones(std::span<const Metric> metrics) const;

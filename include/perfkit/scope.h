@@ -25,6 +25,7 @@ class ScopeTotals {
     shared_ = shared_ | CounterReader::SharedValidity(begin, end);
     missing_ |= reader.MissingBetween(begin, end);
     fallback_ |= begin.fallback | end.fallback;
+    restrictions_ |= reader.restrictions();
     for (size_t i = 0; i < reader.size(); ++i) values_[i] += end.values[i] - begin.values[i];
     for (uint32_t multiplexable = reader.multiplexable(); multiplexable != 0; multiplexable &= multiplexable - 1) {
       const size_t i = static_cast<size_t>(__builtin_ctz(multiplexable));
@@ -33,7 +34,7 @@ class ScopeTotals {
     }
   }
 
-  // Adds the totals of another set of the same events, e.g. another thread's.
+  // Adds the totals of another set of the same events, e.g. another thread's. A flag of one is a flag of the sum.
   void Merge(const ScopeTotals& other) noexcept;
 
   // Returns the sum of event `i` of `reader` over all scopes; not counted if any scope has no count of it, or if there
@@ -52,6 +53,7 @@ class ScopeTotals {
   Validity shared_;
   uint32_t missing_ = 0;
   uint32_t fallback_ = 0;
+  uint32_t restrictions_ = 0;  // CounterReader::restrictions of all readers.
   uint64_t scopes_ = 0;
   uint64_t cross_thread_ = 0;
 };

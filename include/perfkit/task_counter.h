@@ -58,7 +58,8 @@ struct TaskOptions {
 struct TaskTotals {
   std::array<Count, kMaxEvents> counts{};  // By event. kOtherThread after an error (TaskStats::cross_thread).
   // Time for which it ran on attached threads, by the tick counter; 0 after such an error. Excludes the time during
-  // which another task interrupted it. For Outside(): the time that attached threads spent outside of tasks.
+  // which another task interrupted it. For Outside(): the time that attached threads spent outside of tasks, or in
+  // tasks after such an error.
   uint64_t run_ns = 0;
   uint64_t runs = 0;        // How often it was resumed.
   uint64_t migrations = 0;  // How often it was resumed on another thread than before.
@@ -74,9 +75,14 @@ struct TaskZoneStats {
   uint32_t depth = 0;  // 0: a name of tasks.
   size_t parent = 0;   // Index in the list; its own for a name of tasks.
   uint64_t calls = 0;  // How often the zone was entered; for a name of tasks, how often its tasks were resumed.
+  // If true, tasks of this name were not counted for a time: TaskStats::cross_thread, or threads beyond max_threads.
+  // The times and counts, also of the zones in them, are lower bounds. If nothing was counted, `total` and `self` say
+  // so in their validity.
+  bool at_least = false;
   uint64_t run_ns = 0, self_run_ns = 0;
   std::array<Count, kMaxEvents> total{}, self{};  // total = self + the totals of all children, exactly.
-  // The rest is for names of tasks. Quantiles are over the tasks that have ended; each task is one value.
+  // The rest is for names of tasks. Quantiles are over the tasks that have ended, except those in
+  // TaskStats::cross_thread; each task is one value.
   uint64_t created = 0;
   uint64_t ended = 0;
   uint64_t migrations = 0;  // As TaskTotals::migrations.
@@ -210,8 +216,8 @@ class TaskCounter {
   TaskStats Stats() const;
 
   // Returns tables as text: for each name and zone its run time, wait time and counts; then the counts outside of
-  // tasks, the events that were not counted, and the errors in TaskStats. Nothing is subtracted: each part includes the
-  // cost of one snapshot.
+  // tasks, the events that were not counted, and the errors in TaskStats. ">=" marks sums that lack a part
+  // (TaskZoneStats::at_least). Nothing is subtracted: each part includes the cost of one snapshot.
   std::string FormatTasks() const;
   // As above, with a table for each of `metrics` (metric.h): its values for the total and the self of each name and
   // zone. The elapsed time of a metric is the time that the tasks ran.

@@ -16,7 +16,11 @@ CounterSet::CounterSet(std::unique_ptr<count::Source> source) : owned_(std::move
   size_ = owned_->slots().size();
   multiplexable_ = owned_->multiplexable();
   gapped_ = owned_->gapped();
-  for (size_t i = 0; i < size_; ++i) fixed_flags_[i] = owned_->slots()[i].fixed_flags;
+  for (size_t i = 0; i < size_; ++i) {
+    fixed_flags_[i] = owned_->slots()[i].fixed_flags;
+    restrictions_ |= fixed_flags_[i].has(Validity::kUserOnly) ? 1u << i : 0;
+    restrictions_ |= fixed_flags_[i].has(Validity::kSomeCpus) ? 1u << (kMaxEvents + i) : 0;
+  }
 }
 
 // The CounterReader part of a moved-from set must not point to the Source that another set owns now.

@@ -13,6 +13,7 @@ void ScopeTotals::Merge(const ScopeTotals& other) noexcept {
   shared_ = shared_ | other.shared_;
   missing_ |= other.missing_;
   fallback_ |= other.fallback_;
+  restrictions_ |= other.restrictions_;
   scopes_ += other.scopes_;
   cross_thread_ += other.cross_thread_;
 }
@@ -25,6 +26,8 @@ Count ScopeTotals::count(const CounterReader& reader, size_t i) const noexcept {
   if (scopes_ == 0) return {.validity = cross_thread_ > 0 ? Validity{Validity::kOtherThread} : kNone};
   Validity validity = fixed_flags | shared_;
   if ((fallback_ >> i & 1) != 0) validity.flags |= Validity::kFallback;
+  if ((restrictions_ >> i & 1) != 0) validity.flags |= Validity::kUserOnly;
+  if ((restrictions_ >> (kMaxEvents + i) & 1) != 0) validity.flags |= Validity::kSomeCpus;
   return MakeCount(values_[i], times_[i], validity);
 }
 

@@ -189,6 +189,13 @@ uint32_t Source::gapped() const {
   return events;
 }
 
+void Source::Exclude(size_t i, absl::Status reason) {
+  slots_[i].reason = std::move(reason);
+  slots_[i].fixed_flags.flags = Validity::kNotCounted;
+  plan_.missing |= 1u << i;
+  in_place_.bytes = -1;  // Such a read has no mask.
+}
+
 absl::Status Source::ReasonOf(size_t i) const {
   const bool may_have_gaps = slots_[i].reason.ok() && (gapped() >> i & 1) != 0;
   if (!may_have_gaps || base_.migrations().gaps() == 0) return slots_[i].reason;

@@ -58,6 +58,8 @@ class Source {
   uint32_t gapped() const;
   // Says why event `i`, a Placeholder, has no number.
   void SetReason(size_t i, absl::Status reason) { slots_[i].reason = std::move(reason); }
+  // Takes its number from event `i`, and says why. Requires that nothing was read.
+  void Exclude(size_t i, absl::Status reason);
   // Returns why event `i` has no number now; OK if it has one.
   absl::Status ReasonOf(size_t i) const;
 

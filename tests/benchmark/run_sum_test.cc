@@ -55,7 +55,7 @@ TEST_CASE("a metric is of the sums of all threads, for one iteration", "[metric]
   const std::vector<Tally> tallies = {Part("instructions", 300), Part("cycles", 100), Part("page-faults", 40)};
   const BenchmarkRow row = MakeRow(tallies, 10, 1, metrics);
   CHECK(ColumnsOf(row) == Columns{{"ipc", 3}, {"half[faults]", 2}});
-  CHECK(row.note == "rate n/a (the elapsed time is not known)");
+  CHECK(row.note == "rate n/a (the elapsed time is not known: pass wall_ns, or divide by task-clock)");
 }
 
 TEST_CASE("a metric is worth what its weakest part is", "[metric]") {

@@ -202,8 +202,8 @@ TEST_CASE("energy of frames and zones is in Joules, and said to be the machine's
   REQUIRE(work != nullptr);
   CHECK(work->total[0].value == 5 * kJoule);
   const std::string report = frames.FormatZones();
-  CHECK_THAT(report, Catch::Contains("power/energy-pkg/, Joules (of the machine)") && Catch::Contains("5.000") &&
-                         Catch::Contains("7.000"));
+  CHECK_THAT(report, Catch::Contains("power/energy-pkg/, Joules (of the machine, once for each thread)") &&
+                         Catch::Contains("5.000") && Catch::Contains("7.000"));
 }
 
 // Where this machine's own RAPL, if it has one, is closed to this user, or it has none.

@@ -88,6 +88,27 @@ TEST_CASE("scope totals: flags of any scope are flags of the sum") {
   CHECK(!total.count(reader, 1).validity.has(Validity::kFallback));
 }
 
+TEST_CASE("scope totals: what restricts one set's counts restricts the sum with another's") {
+  struct Restricted : CounterReader {
+    explicit Restricted(Validity flags, uint32_t restrictions) {
+      size_ = 1;
+      fixed_flags_[0] = flags;
+      restrictions_ = restrictions;
+    }
+  };
+  const Restricted all({}, 0), user({Validity::kUserOnly}, 1), some({Validity::kSomeCpus}, 1u << kMaxEvents);
+  ScopeTotals sum, of_user, of_some;
+  sum.Add(all, At(1), At(2));
+  of_user.Add(user, At(1), At(2));
+  of_some.Add(some, At(1), At(2));
+  CHECK(sum.count(all, 0).validity == Validity{});
+  sum.Merge(of_user);
+  CHECK(sum.count(all, 0).validity == Validity{Validity::kUserOnly});
+  sum.Merge(of_some);
+  CHECK(sum.count(all, 0).validity == Validity{Validity::kUserOnly | Validity::kSomeCpus});
+  CHECK(sum.count(all, 0).value == 3);
+}
+
 TEST_CASE("scope totals: nothing measured is not 0") {
   CHECK(!ScopeTotals{}.count(MadeUpReader{}, 0).validity.counted());
 }

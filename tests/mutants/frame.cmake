@@ -1,9 +1,20 @@
 # Mutants of src/count/frame, and of the tick rate that turns its ticks into nanoseconds: see run.cmake.
 mutant(hitch_blames_earlier_frames FILE src/count/frame/frame_counter_impl.cc TEST count_test CASES "hitches:*"
-       FROM [[    ExplainHitch();
+       FROM [[    return ExplainHitch();
   hitches_.BeginFrame();]]
-       TO [[    ExplainHitch(), hitches_.BeginFrame();]]
+       TO [[    return ExplainHitch();]]
        SAYS "A hitch is blamed on the switches and faults of all frames since the last hitch.")
+mutant(callback_in_no_frame FILE src/count/frame/frame_counter_impl.cc TEST count_test CASES "hitches:*"
+       FROM [[  hitches_.BeginFrame();
+  LogHitch(hitch);
+  hitches_.Tell(hitch);]]
+       TO [[  LogHitch(hitch);
+  hitches_.Tell(hitch);
+  hitches_.BeginFrame();]]
+       SAYS "What a hitch's callback waits for is in no frame: the next hitch says that it ran all the time.")
+mutant(other_kind_added_up FILE src/count/frame/event_plan.cc TEST count_test CASES "a thread with other rights*"
+       FROM [[if (flags == fixed_flags_[i] && same_times) continue;]] TO [[if (same_times || flags.counted()) continue;]]
+       SAYS "A worker that may count user space only has a number that says it is of all faults.")
 mutant(worker_frames_never_roll FILE src/count/frame/frame_counter_impl.cc TEST count_test CASES "frames:*"
        FROM [[  if (!thread.open() || thread.frame != frame) {
     const std::lock_guard<std::mutex> lock(thread.mutex);

@@ -8,6 +8,7 @@ void Sums::Merge(const Sums& other) {
   calls += other.calls;
   ticks += other.ticks;
   missing |= other.missing;
+  at_least |= other.at_least;
   for (size_t i = 0; i < kMaxEvents; ++i) {
     values[i] += other.values[i];
     times[i].enabled_ns += other.times[i].enabled_ns;

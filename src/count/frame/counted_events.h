@@ -14,16 +14,19 @@
 
 namespace perfkit::count {
 
-// Sums over intervals. `times` is used only for multiplexable events.
+// Sums over intervals. `times` is used only for multiplexable events. `at_least`: the sums lack a visit that ended on
+// another thread.
 struct Sums {
   uint64_t calls = 0;
   uint64_t ticks = 0;
   std::array<uint64_t, kMaxEvents> values{};
   std::array<Snapshot::Times, kMaxEvents> times{};
   uint32_t missing = 0;
+  bool at_least = false;
 
   void Merge(const Sums& other);
-  void Subtract(const Sums& other);  // Keeps `calls`: it has no calls of children.
+  // Keeps `calls`, which has no calls of children, and `at_least`: what a child lacks is in its parent.
+  void Subtract(const Sums& other);
 };
 
 // Not thread-safe. Nothing allocates.

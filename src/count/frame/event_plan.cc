@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "src/count/build_source.h"
 #include "src/sys/perf_abi.h"
+#include "src/sys/perf_error.h"
 
 namespace perfkit::count {
 
@@ -29,7 +30,12 @@ void EventPlan::Add(const EventSpec& spec) {
   }
   if (status.ok()) return;
   AddGroup({Placeholder(spec.text)});
-  reasons_.back() = std::string(status.message());
+  SetReason(size() - 1, status);
+}
+
+void EventPlan::SetReason(size_t i, const absl::Status& status) {
+  reasons_[i] = std::string(status.message());
+  causes_[i] = sys::CauseOf(status);
 }
 
 // Ignores a group that exceeds kMaxEvents. A smaller group after it may still fit.
@@ -39,6 +45,7 @@ void EventPlan::AddGroup(std::vector<EventConfig> group) {
     positions_.push_back({groups_.size(), member});
     names_.push_back(group[member].name);
     reasons_.emplace_back();
+    causes_.emplace_back();
   }
   groups_.push_back(std::move(group));
 }
@@ -54,24 +61,23 @@ std::optional<size_t> EventPlan::IndexOf(uint64_t software_config) const {
   return std::nullopt;
 }
 
-std::optional<CounterSet> EventPlan::Open(bool self_test, absl::Status* status) const {
-  if (groups_.empty()) return std::nullopt;
+absl::StatusOr<std::unique_ptr<Source>> EventPlan::Open(bool self_test) const {
+  if (groups_.empty()) return absl::InvalidArgumentError("there are no events");
   CounterOptions options;
   options.require_all = false;
   options.only_path = only_path_;
   options.self_test = self_test;
-  absl::StatusOr<CounterSet> set = CounterSet::Open(groups_, Target::ThisThread(), options);
-  if (set.ok()) return *std::move(set);
-  *status = set.status();
-  return std::nullopt;
+  return BuildSource(groups_, Target::ThisThread(), options);
 }
 
 std::optional<CounterSet> EventPlan::OpenFirst() {
-  absl::Status status;
-  std::optional<CounterSet> set = Open(true, &status);
+  absl::StatusOr<std::unique_ptr<Source>> source = Open(true);
+  const absl::Status status = source.status();
+  std::optional<CounterSet> set;
+  if (source.ok()) set = CounterSet(*std::move(source));
   for (size_t i = 0; i < size(); ++i) {
     const absl::Status reason = set ? set->reason(i) : status;
-    if (!reason.ok() && reasons_[i].empty()) reasons_[i] = std::string(reason.message());
+    if (!reason.ok() && reasons_[i].empty()) SetReason(i, reason);
     fixed_flags_[i] = set ? set->fixed_flags(i) : Validity{Validity::kNotCounted};
     if (!reasons_[i].empty()) never_ |= 1u << i;
     if (!reason.ok()) continue;
@@ -84,8 +90,17 @@ std::optional<CounterSet> EventPlan::OpenFirst() {
 }
 
 std::optional<CounterSet> EventPlan::OpenNext() const {
-  absl::Status ignored;  // An event that only this thread lacks is missing in its snapshots.
-  return Open(test_each_, &ignored);
+  absl::StatusOr<std::unique_ptr<Source>> source = Open(test_each_);
+  if (!source.ok()) return std::nullopt;  // An event that only this thread lacks is missing in its snapshots.
+  for (size_t i = 0; i < size(); ++i) {
+    const Validity flags = (*source)->slots()[i].fixed_flags;
+    if (!flags.counted() || !fixed_flags_[i].counted()) continue;
+    const bool same_times = ((*source)->multiplexable() >> i & 1) == (multiplexable_ >> i & 1);
+    if (flags == fixed_flags_[i] && same_times) continue;
+    // E.g. user space only, because the process has dropped its privileges: no sum of both would be right.
+    (*source)->Exclude(i, absl::UnavailableError("it counts something else here than on the first thread"));
+  }
+  return CounterSet(*std::move(source));
 }
 
 }  // namespace perfkit::count

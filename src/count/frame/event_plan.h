@@ -23,13 +23,15 @@ class EventPlan {
 
   // Return the events, opened on the calling thread; nullopt if none can be opened. OpenFirst runs the self-test, and
   // sets what the functions below return, also for the threads that call OpenNext. OpenNext tests again only if the
-  // self-test may have refused a path.
+  // self-test may have refused a path. An event that counts something else than OpenFirst's, e.g. user space only, is
+  // not counted in its set.
   std::optional<CounterSet> OpenFirst();
   std::optional<CounterSet> OpenNext() const;
 
   size_t size() const { return names_.size(); }
   std::string_view name(size_t i) const { return names_[i]; }
   std::string_view reason(size_t i) const { return reasons_[i]; }  // Why event i has no number, or "".
+  std::string_view cause(size_t i) const { return causes_[i]; }    // The same in a few words, for tables.
   ReadPath path(size_t i) const { return paths_[i]; }
   std::string_view unit(size_t i) const { return event(i).unit; }
   double scale(size_t i) const { return event(i).scale; }
@@ -49,12 +51,13 @@ class EventPlan {
   };
   const EventConfig& event(size_t i) const { return groups_[positions_[i].group][positions_[i].member]; }
   void Add(const EventSpec& spec);
+  void SetReason(size_t i, const absl::Status& status);
   void AddGroup(std::vector<EventConfig> group);
-  std::optional<CounterSet> Open(bool self_test, absl::Status* status) const;
+  absl::StatusOr<std::unique_ptr<Source>> Open(bool self_test) const;
 
   std::vector<std::vector<EventConfig>> groups_;
   std::vector<Position> positions_;
-  std::vector<std::string> names_, reasons_;
+  std::vector<std::string> names_, reasons_, causes_;
   std::array<ReadPath, kMaxEvents> paths_{};
   std::array<Validity, kMaxEvents> fixed_flags_{};
   std::optional<ReadPath> only_path_;

@@ -101,6 +101,8 @@ void FrameCounterImpl::EndThread(FrameThread& thread) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (closed()) return;
   if (&thread == main_.get()) {
+    thread.AbandonCrossThread();
+    thread.tree.CountNeverLeft();
     thread.EndLog(0);
     return CloseMain();  // No more marks; results can still be read.
   }
@@ -116,6 +118,7 @@ void FrameCounterImpl::Retire(FrameThread& thread) {
   uint64_t end_ticks = 0;  // 0 means now
   if (thread.open()) {
     thread.AbandonCrossThread();
+    thread.tree.CountNeverLeft();
     thread.Read(thread.tree.scratch());
     end_ticks = thread.tree.scratch().ticks;
     thread.Publish();

@@ -32,7 +32,6 @@ Round RunRound(FrameThread& thread, uint64_t ns_per_tick_q32, uint64_t number) {
   if (!thread.tree.SkipLeave()) thread.tree.Leave();
   thread.tree.EndFrameAtScratch(number, ns_per_tick_q32);
   Round round;
-  if (thread.tree.size() < 4) return round;  // the tree has no room for the zones
   const FrameRecord& outer = thread.tree.last(1);
   const FrameRecord& empty = thread.tree.last(2);
   const FrameRecord& sibling = thread.tree.last(3);
@@ -87,9 +86,20 @@ double MeasureMark(FrameThread& thread, uint64_t ns_per_tick_q32) {
   return Median(costs);
 }
 
+void ReplaceTree(FrameThread& thread, const ZoneShape& shape) {
+  thread.tree = ZoneTree(shape);
+  thread.tree.SetEntryBase(thread.serial << FrameThread::kSerialShift);
+  thread.tree.SetGapped(thread.reader.gapped());
+}
+
 }  // namespace
 
 OwnCost MeasureOwnCost(FrameThread& thread, uint64_t ns_per_tick_q32) {
+  const ZoneShape shape = thread.tree.shape();
+  ZoneShape roomy = shape;  // Has room for the zones of a round.
+  roomy.max_zones = std::max<decltype(roomy.max_zones)>(roomy.max_zones, 3);
+  roomy.max_depth = std::max<decltype(roomy.max_depth)>(roomy.max_depth, 2);
+  ReplaceTree(thread, roomy);
   RunRounds(thread, ns_per_tick_q32);  // warms the caches up
   const Round first = RunRounds(thread, ns_per_tick_q32);
   const Round second = RunRounds(thread, ns_per_tick_q32);
@@ -100,9 +110,7 @@ OwnCost MeasureOwnCost(FrameThread& thread, uint64_t ns_per_tick_q32) {
     cost.residue[c] = std::abs(second.whole[c] - first.whole[c]);
   }
   cost.mark_ns = MeasureMark(thread, ns_per_tick_q32);
-  thread.tree = ZoneTree(thread.tree.shape());
-  thread.tree.SetEntryBase(thread.serial << FrameThread::kSerialShift);
-  thread.tree.SetGapped(thread.reader.gapped());
+  ReplaceTree(thread, shape);
   return cost;
 }
 

@@ -49,7 +49,7 @@ std::string CounterTitle(const EventPlan& plan, size_t i, double coverage) {
   } else if (!plan.unit(i).empty()) {
     absl::StrAppendFormat(&title, ", %s", plan.unit(i));
   }
-  if (plan.is_of_machine(i)) title += " (of the machine)";
+  if (plan.is_of_machine(i)) title += " (of the machine, once for each thread)";
   if (plan.fixed_flags(i).has(Validity::kUserOnly)) title += " (user space only)";
   if (coverage < 1) absl::StrAppendFormat(&title, " (%.0f %% coverage, scaled)", coverage * 100);
   return title;
@@ -59,8 +59,13 @@ void LowerCoverage(const Count& count, double* coverage) {
   if (count.validity.counted()) *coverage = std::min(*coverage, count.coverage());
 }
 
+std::string SumCell(std::optional<double> sum, bool at_least, const NumberStyle& style) {
+  if (!sum) return "n/a";
+  return (at_least ? ">=" : "") + style.Text(*sum);
+}
+
 MetricPart PartOf(const EventPlan& plan, size_t i, const Count& count) {
-  return NamedCount{plan.name(i), count, plan.scale(i), plan.reason(i)};
+  return NamedCount{plan.name(i), count, plan.scale(i), plan.cause(i)};
 }
 
 MetricTable::MetricTable(const Metric& metric, std::string_view calls)
@@ -70,8 +75,9 @@ MetricTable::MetricTable(const Metric& metric, std::string_view calls)
 
 void MetricTable::Add(std::string label, uint64_t calls, MetricValue total, MetricValue self) {
   any_ = any_ || total.has_value() || self.has_value();
-  if (!weakest_ || (total.has_value() && (!weakest_->has_value() || total.coverage < weakest_->coverage))) {
-    weakest_ = total;
+  if (!weakest_) weakest_ = total;
+  for (const MetricValue* const value : {&total, &self}) {
+    if (value->has_value() && (!weakest_->has_value() || value->coverage < weakest_->coverage)) weakest_ = *value;
   }
   for (MetricValue* const value : {&total, &self}) {
     if (value->unit != "/s") value->unit.clear();  // The first row has it.
@@ -89,6 +95,14 @@ void MetricTable::AppendTo(std::string* out) {
   const std::string worth = weakest_->has_value() ? FormatWorth(weakest_->coverage, weakest_->validity) : "";
   if (!worth.empty()) rows_[0][0] += " (" + worth + ")";
   AppendTable(rows_, out);
+}
+
+void AppendNotes(std::span<const ReportNote> notes, std::string* out) {
+  for (const ReportNote& note : notes) {
+    if (note.number == 0) continue;
+    absl::StrAppendFormat(out, "%s %s %s\n", FormatNumber(note.number), note.number == 1 ? note.one : note.many,
+                          note.what);
+  }
 }
 
 // A reason begins with the request and a colon ("event 'cycles' on this thread: …"). That part differs from event to

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "perfkit/frame.h"
@@ -38,6 +40,9 @@ std::string CounterTitle(const EventPlan& plan, size_t i, double coverage);
 // Lowers `*coverage` to that of `count`, if that is a number: a column's coverage is the lowest of its rows.
 void LowerCoverage(const Count& count, double* coverage);
 
+// Returns the cell of a sum: "n/a" for nullopt; ">=1.50" if `at_least`, i.e. parts of it were not counted.
+std::string SumCell(std::optional<double> sum, bool at_least, const NumberStyle& style);
+
 // Returns event i as a part of a metric. Valid as long as `plan`: it has views of its names.
 MetricPart PartOf(const EventPlan& plan, size_t i, const Count& count);
 
@@ -58,6 +63,16 @@ class MetricTable {
   bool any_ = false;
   std::optional<MetricValue> weakest_;  // Of the totals: that with the lowest coverage.
 };
+
+// A line of a report about what was not counted: "1 zone dropped", "2 zones dropped".
+struct ReportNote {
+  uint64_t number;
+  std::string_view one, many;  // The noun: "zone", "zones".
+  std::string_view what;
+};
+
+// Appends the notes whose number is not 0.
+void AppendNotes(std::span<const ReportNote> notes, std::string* out);
 
 // Lists the events without a count, grouped by reason.
 void AppendNotCounted(const EventPlan& plan, std::string* out);

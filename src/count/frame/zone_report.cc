@@ -26,10 +26,16 @@ uint64_t ToNs(const FrameCounterImpl& impl, uint64_t ticks) {
   return static_cast<uint64_t>(Wide{ticks} * impl.ns_per_tick_q32() >> 32);
 }
 
-Count CountOf(const FrameCounterImpl& impl, const Sums& sums, size_t i) {
-  const bool missing = ((impl.plan().never() | sums.missing) >> i & 1) != 0;
-  return missing ? Count{} : MakeCount(sums.values[i], sums.times[i], impl.plan().fixed_flags(i));
+// `any_part`: any of the zone was counted on its own thread.
+Count CountOf(const FrameCounterImpl& impl, const Sums& sums, size_t i, bool any_part) {
+  if (((impl.plan().never() | sums.missing) >> i & 1) != 0) return {};
+  if (!any_part) return {.validity = {Validity::kOtherThread}};
+  return MakeCount(sums.values[i], sums.times[i], impl.plan().fixed_flags(i));
 }
+
+// Return false if nothing in the total, or in the self, was counted: all calls ended on another thread.
+bool HasTotal(const ZoneStats& zone) { return !zone.at_least || zone.calls > 0 || zone.wall_ns > 0; }
+bool HasSelf(const ZoneStats& zone) { return !zone.at_least || zone.calls > 0 || zone.self_wall_ns > 0; }
 
 // Adds nanoseconds, not ticks: each zone's ticks are rounded down, and self + children must be exactly the total.
 uint64_t ChildrenWallNs(const FrameCounterImpl& impl, const FrameCounterImpl::Group& group, size_t node) {
@@ -49,13 +55,14 @@ ZoneStats StatsOf(const FrameCounterImpl& impl, const FrameCounterImpl::Group& g
   stats.threads = zone.threads;
   stats.calls = zone.total.calls;
   stats.frames = zone.frames;
+  stats.at_least = zone.total.at_least;
   stats.wall_ns = ToNs(impl, zone.total.ticks);
   stats.self_wall_ns = stats.wall_ns - ChildrenWallNs(impl, group, node);
   stats.wall_quantiles = zone.histograms[0].Summary(group.zones.pool());
   stats.last = zone.last;
   for (size_t i = 0; i < impl.plan().size(); ++i) {
-    stats.total[i] = CountOf(impl, zone.total, i);
-    stats.self[i] = CountOf(impl, self, i);
+    stats.total[i] = CountOf(impl, zone.total, i, HasTotal(stats));
+    stats.self[i] = CountOf(impl, self, i, HasSelf(stats));
     stats.quantiles[i] = zone.histograms[1 + i].Summary(group.zones.pool());
   }
   return stats;
@@ -113,9 +120,16 @@ std::string Label(const ZoneStats& zone) {
   return absl::StrFormat("%s (%d thread%s)", base::OneLine(zone.thread), zone.threads, zone.threads == 1 ? "" : "s");
 }
 
-TableCells RowOf(const ZoneStats& zone, const Adjusted& sums, const Quantiles& quantiles, const NumberStyle& style) {
-  TableCells row = {Label(zone), FormatNumber(zone.calls), style.Text(sums.total), style.Text(sums.self)};
-  AppendQuantileCells(quantiles, style, &row);
+// The numbers of a zone in one table. A sum is nullopt if it was not counted.
+struct RowNumbers {
+  std::optional<double> total, self;
+  Quantiles quantiles;
+};
+
+TableCells RowOf(const ZoneStats& zone, const RowNumbers& numbers, const NumberStyle& style) {
+  TableCells row = {Label(zone), FormatNumber(zone.calls), SumCell(numbers.total, zone.at_least, style),
+                    SumCell(numbers.self, zone.at_least, style)};
+  AppendQuantileCells(numbers.quantiles, style, &row);
   return row;
 }
 
@@ -125,7 +139,10 @@ void AppendWall(const std::vector<ZoneStats>& zones, const Adjuster& adjuster, s
   for (size_t z = 0; z < zones.size(); ++z) {
     const Adjusted sums =
         adjuster.For(z, 0, static_cast<double>(zones[z].wall_ns), static_cast<double>(zones[z].self_wall_ns));
-    rows.push_back(RowOf(zones[z], sums, zones[z].wall_quantiles, {true}));
+    RowNumbers numbers{.quantiles = zones[z].wall_quantiles};
+    if (HasTotal(zones[z])) numbers.total = sums.total;
+    if (HasSelf(zones[z])) numbers.self = sums.self;
+    rows.push_back(RowOf(zones[z], numbers, {true}));
   }
   AppendTable(rows, out);
 }
@@ -133,7 +150,10 @@ void AppendWall(const std::vector<ZoneStats>& zones, const Adjuster& adjuster, s
 // Returns the lowest coverage of all rows.
 double CoverageOf(const std::vector<ZoneStats>& zones, size_t i) {
   double coverage = 1;
-  for (const ZoneStats& zone : zones) LowerCoverage(zone.total[i], &coverage);
+  for (const ZoneStats& zone : zones) {
+    LowerCoverage(zone.total[i], &coverage);
+    LowerCoverage(zone.self[i], &coverage);
+  }
   return coverage;
 }
 
@@ -144,12 +164,12 @@ void AppendCounter(const FrameCounterImpl& impl, const std::vector<ZoneStats>& z
   rows[0][0] = CounterTitle(impl.plan(), i, CoverageOf(zones, i));
   for (size_t z = 0; z < zones.size(); ++z) {
     const std::optional<uint64_t> total = zones[z].total[i].scaled(), self = zones[z].self[i].scaled();
-    if (!total || !self) {
-      rows.push_back({Label(zones[z]), FormatNumber(zones[z].calls), "n/a", "n/a", "n/a", "n/a", "n/a", "n/a"});
-      continue;
-    }
-    const Adjusted sums = adjuster.For(z, 1 + i, static_cast<double>(*total), static_cast<double>(*self));
-    rows.push_back(RowOf(zones[z], sums, zones[z].quantiles[i], style));
+    const Adjusted sums =
+        adjuster.For(z, 1 + i, static_cast<double>(total.value_or(0)), static_cast<double>(self.value_or(0)));
+    RowNumbers numbers;
+    if (total) numbers = {.total = sums.total, .quantiles = zones[z].quantiles[i]};
+    if (self) numbers.self = sums.self;
+    rows.push_back(RowOf(zones[z], numbers, style));
   }
   AppendTable(rows, out);
 }
@@ -210,7 +230,7 @@ void AppendOwnCost(const FrameCounterImpl& impl, const FrameStats& stats, std::s
   const OwnCost& cost = impl.own_cost();
   absl::StrAppendFormat(out,
                         "own cost: %.0f ns a zone (%.0f within, %.0f around), %.0f ns a mark: %.3f %% of the time; "
-                        "subtracted above from totals and selfs, to %.1f ns a zone\n",
+                        "subtracted above from totals and selfs, and the remaining error is %.1f ns a zone\n",
                         cost.zone_ns(), cost.within[0], cost.around[0], cost.mark_ns, stats.overhead_fraction * 100,
                         cost.residue[0]);
   constexpr double kTooMuch = 0.10;
@@ -221,21 +241,17 @@ void AppendOwnCost(const FrameCounterImpl& impl, const FrameStats& stats, std::s
 }
 
 void AppendSelfAccounting(const FrameStats& stats, std::string* out) {
-  struct Counter {
-    uint64_t number;
-    std::string_view what;
+  const std::array notes = {
+      ReportNote{stats.dropped, "zone", "zones", "dropped (too deep or too many: the time is in the parent)"},
+      ReportNote{stats.mismatched, "zone", "zones", "left without having been entered, or never left"},
+      ReportNote{stats.cross_thread, "zone", "zones",
+                 "ended on another thread: not counted (n/a or >= above), the time is in the parent. "
+                 "Remedy: TaskCounter::Zone for code that changes threads"},
+      ReportNote{stats.foreign_marks, "mark", "marks", "by a thread that the frame does not belong to (ignored)"},
+      ReportNote{stats.refused_threads, "thread", "threads", "not counted (more than max_threads)"},
+      ReportNote{stats.unplaced, "value", "values", "in no percentile (histograms full)"},
   };
-  const std::array<Counter, 6> counters = {{
-      {stats.dropped, "zones dropped (too deep or too many: their time is in the parent)"},
-      {stats.mismatched, "zones left without having been entered, or never left"},
-      {stats.cross_thread, "zones ended on another thread (no counts)"},
-      {stats.foreign_marks, "marks by a thread that the frame does not belong to (ignored)"},
-      {stats.refused_threads, "threads not counted (more than max_threads)"},
-      {stats.unplaced, "values in no percentile (histograms full)"},
-  }};
-  for (const Counter& counter : counters) {
-    if (counter.number > 0) absl::StrAppendFormat(out, "%s %s\n", FormatNumber(counter.number), counter.what);
-  }
+  AppendNotes(notes, out);
 }
 
 }  // namespace

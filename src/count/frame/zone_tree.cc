@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "src/base/scale.h"
 
@@ -111,6 +112,13 @@ void ZoneTree::Abandon(uint64_t entry) {
   PopAbandoned();
 }
 
+void ZoneTree::CountNeverLeft() {
+  uint64_t open = stack_.skipped();
+  for (uint32_t depth = 1; depth <= stack_.counted(); ++depth) open += stack_[depth].abandoned ? 0 : 1;
+  mistakes_.mismatched += open;
+  closed_mistakes_.mismatched += open;
+}
+
 bool ZoneTree::PopAbandoned() {
   while (stack_.is_top_abandoned()) {
     RaiseToChildren(stack_.top().node);
@@ -127,6 +135,7 @@ void ZoneTree::RaiseToChildren(uint16_t node) {
     children.Merge(nodes_[child].sums);
   }
   events_.Raise(nodes_[node].sums, children);
+  nodes_[node].sums.at_least = true;
 }
 
 void ZoneTree::BeginFrameAtScratch() {
@@ -208,11 +217,14 @@ void ZoneTree::CloseFrame(uint16_t node, uint64_t number, uint64_t ns_per_tick_q
   Detail& detail = details_[node];
   last.number = number;
   last.wall_ns = ToNs(sums.ticks, ns_per_tick_q32);
-  last.missing = events_.never() | sums.missing;
+  // A part of the zone's counts is no count of its frame, and is in no histogram.
+  const bool at_least = std::exchange(sums.at_least, false);
+  last.missing = at_least ? ~0u : events_.never() | sums.missing;
   ++detail.frames;
   detail.total.calls += sums.calls;
   detail.total.ticks += sums.ticks;
   detail.total.missing |= sums.missing;
+  detail.total.at_least |= at_least;
   sums.calls = sums.ticks = sums.missing = 0;
   for (size_t block = 0; block < events_.blocks(); ++block) {
     for (size_t i = 4 * block; i < 4 * block + 4; ++i) {
@@ -221,7 +233,7 @@ void ZoneTree::CloseFrame(uint16_t node, uint64_t number, uint64_t ns_per_tick_q
       sums.values[i] = 0;
     }
   }
-  histograms_.Add(node, 0, last.wall_ns);
+  if (!at_least) histograms_.Add(node, 0, last.wall_ns);
   const uint32_t special = events_.multiplexable() | last.missing;
   for (size_t i = 0; i < events_.size(); ++i) {
     if ((special >> i & 1) != 0) {

@@ -111,9 +111,12 @@ class ZoneTree {
   // mismatched. Returns false, and does nothing, if `entry` is not open.
   bool UnwindTo(uint64_t entry);
   // Abandons a visit that was left on another thread. It is not counted; the sums of its zone are only raised to those
-  // of the zones below it. So a visit with an open child stays on the stack until the child was left and PopAbandoned
-  // is called. Does nothing if `entry` is not open.
+  // of the zones below it (Sums::at_least). So a visit with an open child stays on the stack until the child was left
+  // and PopAbandoned is called. Does nothing if `entry` is not open.
   void Abandon(uint64_t entry);
+  // Counts the zones that are open as mismatched, except abandoned ones: their thread ends. Not during a reading of the
+  // results.
+  void CountNeverLeft();
   // Removes abandoned visits from the top of the stack. Returns false if some stay, below open children.
   bool PopAbandoned();
 

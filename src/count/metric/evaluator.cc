@@ -86,6 +86,14 @@ std::string MetricEvaluator::CheckModes() const {
   return absl::StrFormat("%s is of user space only, and %s is not", user_only, all);
 }
 
+// The result lies between the least and the greatest of these. A limit that can't be told (0 * infinity) is none.
+MetricEvaluator::Number MetricEvaluator::Within(double value, std::initializer_list<double> candidates) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (std::ranges::any_of(candidates, [](double at) { return std::isnan(at); })) return {value, -kInfinity, kInfinity};
+  const auto [low, high] = std::minmax(candidates);
+  return {value, low, high};
+}
+
 // Returns nullopt for a division by 0.
 std::optional<MetricEvaluator::Number> MetricEvaluator::Compute(Metric::Step::Kind kind, const Number& a,
                                                                 const Number& b) {
@@ -93,16 +101,14 @@ std::optional<MetricEvaluator::Number> MetricEvaluator::Compute(Metric::Step::Ki
   if (kind == Kind::kAdd) return Number{a.value + b.value, a.low + b.low, a.high + b.high};
   if (kind == Kind::kSubtract) return Number{a.value - b.value, a.low - b.high, a.high - b.low};
   if (kind == Kind::kMultiply) {
-    const auto [low, high] = std::minmax({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
-    return Number{a.value * b.value, low, high};
+    return Within(a.value * b.value, {a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
   }
   if (b.value == 0) return std::nullopt;
   if (b.low <= 0 && b.high >= 0) {  // The true quotient may be any number.
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     return Number{a.value / b.value, -kInfinity, kInfinity};
   }
-  const auto [low, high] = std::minmax({a.low / b.low, a.low / b.high, a.high / b.low, a.high / b.high});
-  return Number{a.value / b.value, low, high};
+  return Within(a.value / b.value, {a.low / b.low, a.low / b.high, a.high / b.low, a.high / b.high});
 }
 
 // Returns why there is no result, or "".
@@ -138,7 +144,7 @@ MetricValue MetricEvaluator::Evaluate(uint64_t wall_ns) {
   result.reason = CollectParts();
   if (!result.reason.empty()) return result;
   if (metric_.needs_elapsed_time_ && wall_ns == 0) {
-    result.reason = "the elapsed time is not known";
+    result.reason = "the elapsed time is not known: pass wall_ns, or divide by task-clock";
     return result;
   }
   result.validity = {};

@@ -37,6 +37,7 @@ class MetricEvaluator {
     double value, low, high;
   };
   static Number Exact(double value) { return {value, value, value}; }
+  static Number Within(double value, std::initializer_list<double> candidates);
   static std::optional<Number> Compute(Metric::Step::Kind kind, const Number& a, const Number& b);
 
   const MetricPart* Find(std::string_view event) const;

@@ -23,6 +23,11 @@ constexpr std::string_view kOperandWords = "a number, an event or '('";
 // Returns true for events that a CounterSet does not have.
 bool IsMeasuredEvent(std::string_view name) { return name == event::kSyscalls.name || name == "calls"; }
 
+// Returns the part of `text` after `token`, a token of it.
+std::string_view After(const MetricToken& token, std::string_view text) {
+  return text.substr(static_cast<size_t>(token.text.data() - text.data()) + token.text.size());
+}
+
 // Returns OK, or why `name` has no meaning on any machine. An event that cannot be counted here, or not by this user,
 // is a name all the same: the metric then says why it has no value.
 absl::Status CheckName(std::string_view name, const EventRoots& roots) {
@@ -53,18 +58,30 @@ absl::StatusOr<Metric> MetricParser::Parse() {
 
 void MetricParser::Advance() {
   token_ = NextToken(rest_);
-  rest_ = rest_.substr(static_cast<size_t>(token_.text.data() - rest_.data()) + token_.text.size());
+  rest_ = After(token_, rest_);
 }
 
 // A name is a word before '=': no event has that character but between slashes.
 absl::Status MetricParser::ParseName() {
   if (token_.kind != MetricToken::Kind::kName) return absl::OkStatus();
-  if (NextToken(rest_).kind != MetricToken::Kind::kEquals) return absl::OkStatus();
+  if (NextToken(rest_).kind != MetricToken::Kind::kEquals) return RefuseWords();
   if (token_.text.find('/') != std::string_view::npos) return Wrong(token_.text, "a metric's name has no '/'");
   metric_.name_ = token_.text;
   Advance();
   Advance();
   return absl::OkStatus();
+}
+
+absl::Status MetricParser::RefuseWords() const {
+  std::string name(token_.text);
+  std::string_view rest = rest_;
+  MetricToken next = NextToken(rest);
+  for (; next.kind == MetricToken::Kind::kName || next.kind == MetricToken::Kind::kNumber; next = NextToken(rest)) {
+    absl::StrAppendFormat(&name, "_%s", next.text);
+    rest = After(next, rest);
+  }
+  if (next.kind != MetricToken::Kind::kEquals) return absl::OkStatus();
+  return Wrong(token_.text, absl::StrFormat("a metric's name is one word: '%s = ...'", event::Printable(name)));
 }
 
 absl::Status MetricParser::ParseSum(int depth) {

@@ -27,6 +27,8 @@ class MetricParser {
   using Step = Metric::Step;
 
   absl::Status ParseName();
+  // Refuses several words before '=', as in "cost per fault = ...".
+  absl::Status RefuseWords() const;
   absl::Status ParseSum(int depth);
   absl::Status ParseProduct(int depth);
   absl::Status ParseOperand(int depth);

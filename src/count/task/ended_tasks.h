@@ -1,4 +1,4 @@
-// Sums over the ended tasks of one name.
+// Sums over the ended tasks of one name, and what was not counted of its tasks.
 #pragma once
 
 #include <atomic>
@@ -10,12 +10,16 @@
 
 namespace perfkit::count {
 
-// Distributions over tasks: each task is one value. Thread-safe, except `created`.
+// Distributions over tasks: each task is one value, except those in TaskStats::cross_thread. Thread-safe, except
+// `created`.
 struct EndedTasks {
   explicit EndedTasks(size_t events) : values(events) {}
 
   uint64_t created = 0;            // Changed and read with the TaskCounter's mutex held.
-  std::atomic<uint64_t> tasks{0};  // Number of ended tasks.
+  std::atomic<uint64_t> tasks{0};  // Number of ended tasks, including those without values.
+  // Set once a task of this name was not counted for a time: because of a wrong use (TaskStats::cross_thread), or on a
+  // thread that was refused. Relaxed: nothing else depends on them.
+  std::atomic<bool> cross_thread{false}, refused{false};
   SharedHistogram run_ns, wait_ns;
   std::vector<SharedHistogram> values;  // By event: counts of the tasks for which it was never off its counter.
 };

@@ -11,6 +11,11 @@ uint64_t TaskCounterImpl::ToNs(uint64_t ticks) const {
   return static_cast<uint64_t>(Wide{ticks} * ns_per_tick_q32_ >> 32);
 }
 
+uint16_t TaskCounterImpl::RootOf(uint16_t node) const {
+  while (nodes_.parent(node) != TaskNodes::kOutside) node = nodes_.parent(node);
+  return node;
+}
+
 Count TaskCounterImpl::CountOf(const Sums& sums, size_t i) const {
   const bool missing = ((plan_.never() | sums.missing) >> i & 1) != 0;
   return missing ? Count{} : MakeCount(sums.values[i], sums.times[i], plan_.fixed_flags(i));
@@ -21,6 +26,14 @@ NodeTotal TaskCounterImpl::TotalOf(size_t node) const {
   ended_threads_->ReadInto(node, total);
   for (const auto& thread : threads_) thread->sums().ReadInto(node, total);
   return total;
+}
+
+// Returns why tasks of this name were not counted for a time; no flag if all were.
+Validity TaskCounterImpl::LackingIn(uint16_t root) const {
+  const EndedTasks* const tasks = ended_[root].get();
+  if (tasks == nullptr) return {};
+  if (tasks->cross_thread.load(std::memory_order_relaxed)) return {Validity::kOtherThread};
+  return tasks->refused.load(std::memory_order_relaxed) ? Validity{Validity::kNotCounted} : Validity{};
 }
 
 // The totals of a node are its own sums and all those below. A parent has a lower number than its children.
@@ -38,9 +51,14 @@ TaskZoneStats TaskCounterImpl::StatsOf(const std::vector<NodeTotal>& totals, siz
   }
   stats.name = nodes_.name(static_cast<uint16_t>(node));
   stats.calls = totals[node].sums.calls;
+  const Validity lacking = LackingIn(RootOf(static_cast<uint16_t>(node)));
+  stats.at_least = !lacking.counted();
   for (size_t i = 0; i < plan_.size(); ++i) {
     stats.total[i] = CountOf(total, i);
     stats.self[i] = CountOf(totals[node].sums, i);
+    const bool may_count = plan_.reason(i).empty();
+    if (stats.at_least && may_count && stats.run_ns == 0) stats.total[i] = {.validity = lacking};
+    if (stats.at_least && may_count && stats.self_run_ns == 0) stats.self[i] = {.validity = lacking};
   }
   const EndedTasks* const ended = ended_[node].get();
   if (ended == nullptr) return stats;
@@ -96,8 +114,7 @@ std::string TaskCounterImpl::PathOf(const TaskPosition& position) const {
 
 std::string TaskCounterImpl::TaskOf(uint16_t node) const {
   if (node == TaskNodes::kOutside) return "";
-  while (nodes_.parent(node) != TaskNodes::kOutside) node = nodes_.parent(node);
-  return nodes_.name(node);
+  return nodes_.name(RootOf(node));
 }
 
 TaskTotals TaskCounterImpl::Outside() const {

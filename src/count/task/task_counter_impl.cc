@@ -164,7 +164,9 @@ TaskAccount* TaskCounterImpl::Create(ZoneId name) {
 }
 
 void TaskCounterImpl::NoteCrossThread(TaskAccount& account) noexcept {
-  if (!account.cross_thread.exchange(true, std::memory_order_relaxed)) AddOne(tally_.cross_thread);
+  if (account.cross_thread.exchange(true, std::memory_order_relaxed)) return;
+  AddOne(tally_.cross_thread);
+  account.ended->cross_thread.store(true, std::memory_order_relaxed);
 }
 
 void TaskCounterImpl::ResumeOn(TaskThread* thread, TaskAccount& account) noexcept {
@@ -173,6 +175,7 @@ void TaskCounterImpl::ResumeOn(TaskThread* thread, TaskAccount& account) noexcep
     return thread->Follow(account.below);
   }
   account.open_uncounted = true;
+  account.ended->refused.store(true, std::memory_order_relaxed);
   account.sums.missing = ~0u;
 }
 
@@ -282,12 +285,12 @@ bool TaskCounterImpl::IsInterrupted(TaskAccount& account) noexcept {
 
 void TaskCounterImpl::End(TaskAccount& account) noexcept {
   if (account.is_open() && !IsInterrupted(account)) Suspend(account);
+  EndedTasks& ended = *account.ended;
   AddOne(tally_.ended);
+  AddOne(ended.tasks);
   // Still open: on another thread, or interrupted by another task. Its thread may still access it, so it is never used
   // again.
   if (account.is_open() || account.cross_thread.load(std::memory_order_relaxed)) return NoteCrossThread(account);
-  EndedTasks& ended = *account.ended;
-  AddOne(ended.tasks);
   if (account.sums.missing != ~0u) {  // Else it also ran on a thread that was refused, so its times are not known.
     ended.run_ns.Add(ToNs(account.sums.ticks), rows_);
     ended.wait_ns.Add(ToNs(account.wait_ticks), rows_);

@@ -93,6 +93,9 @@ class TaskCounterImpl : public Bindable, public std::enable_shared_from_this<Tas
   std::string PathOfNode(uint16_t node) const;
   // Returns the sums of one node over all threads. With the mutex held.
   NodeTotal TotalOf(size_t node) const;
+  Validity LackingIn(uint16_t root) const;
+  // Returns the node of the name of the tasks that a node is in. Requires node != TaskNodes::kOutside.
+  uint16_t RootOf(uint16_t node) const;
   TaskZoneStats StatsOf(const std::vector<NodeTotal>& totals, size_t node) const;
   void AppendBelow(const std::vector<NodeTotal>& totals, size_t node, size_t parent, uint32_t depth,
                    std::vector<TaskZoneStats>& out) const;

@@ -7,7 +7,7 @@
 //   outside of tasks                                              12.60
 //
 // The totals of the names and the row below them add up to what the threads have counted. Percentiles are over tasks
-// that have ended, so zones have none.
+// that have ended, so zones have none. ">=" marks sums of tasks that were not counted for a time (at_least).
 #include "src/count/task/task_report.h"
 
 #include <algorithm>
@@ -35,10 +35,13 @@ struct Report {
 
 bool IsName(const TaskZoneStats& zone) { return zone.depth == 0; }
 std::string Label(const TaskZoneStats& zone) { return std::string(2 * zone.depth, ' ') + base::OneLine(zone.name); }
-std::string TimeText(uint64_t ns) { return kTime.Text(static_cast<double>(ns)); }
-std::string CountText(const Count& count, const NumberStyle& style) {
+std::string CountText(const Count& count, bool at_least, const NumberStyle& style) {
   const std::optional<uint64_t> value = count.scaled();
-  return value ? style.Text(static_cast<double>(*value)) : "n/a";
+  return SumCell(value ? std::optional<double>(*value) : std::nullopt, at_least, style);
+}
+// Returns a time. If parts of it were not counted, a time of 0 is n/a.
+std::string TimeText(uint64_t ns, bool at_least) {
+  return SumCell(at_least && ns == 0 ? std::nullopt : std::optional<double>(ns), at_least, kTime);
 }
 
 // Appends the quantiles of a name; no text for a zone, which has none.
@@ -67,12 +70,12 @@ void AppendRuns(const Report& report, std::string* out) {
                       of_name(zone.ended),
                       FormatNumber(zone.calls),
                       of_name(zone.migrations),
-                      TimeText(zone.run_ns),
-                      TimeText(zone.self_run_ns)};
+                      TimeText(zone.run_ns, zone.at_least),
+                      TimeText(zone.self_run_ns, zone.at_least)};
     AppendQuantilesOf(zone, zone.run_quantiles, kTime, &row);
     rows.push_back(std::move(row));
   }
-  AppendOutside(TimeText(report.outside.run_ns), kTotal, &rows);
+  AppendOutside(TimeText(report.outside.run_ns, false), kTotal, &rows);
   AppendTable(rows, out);
 }
 
@@ -82,7 +85,8 @@ std::string OffCpuText(const Report& report, const TaskZoneStats& zone) {
   const std::optional<size_t> clock = report.plan.IndexOf(sys::kSwTaskClock);
   if (!clock || !zone.total[*clock].validity.counted() || zone.total[*clock].coverage() < 1) return "n/a";
   const uint64_t on_cpu_ns = zone.total[*clock].value;
-  return TimeText(zone.run_ns - std::min(zone.run_ns, on_cpu_ns));  // The two clocks differ in their last digits.
+  // The two clocks differ in their last digits.
+  return TimeText(zone.run_ns - std::min(zone.run_ns, on_cpu_ns), zone.at_least);
 }
 
 // Appends the table of waits. "between": from a suspension to the next resumption. "off CPU": while the task ran, its
@@ -91,7 +95,8 @@ void AppendWaits(const Report& report, std::string* out) {
   std::vector<TableCells> rows = {{"waits, ms", "ended", "off CPU", "between", "p50", "p95", "p99", "max"}};
   for (const TaskZoneStats& zone : report.zones) {
     if (!IsName(zone)) continue;
-    TableCells row = {Label(zone), FormatNumber(zone.ended), OffCpuText(report, zone), TimeText(zone.wait_ns)};
+    TableCells row = {Label(zone), FormatNumber(zone.ended), OffCpuText(report, zone),
+                      TimeText(zone.wait_ns, zone.at_least)};
     AppendQuantileCells(zone.wait_quantiles, kTime, &row);
     rows.push_back(std::move(row));
   }
@@ -102,7 +107,10 @@ void AppendWaits(const Report& report, std::string* out) {
 double CoverageOf(const Report& report, size_t i) {
   double coverage = 1;
   LowerCoverage(report.outside.counts[i], &coverage);
-  for (const TaskZoneStats& zone : report.zones) LowerCoverage(zone.total[i], &coverage);
+  for (const TaskZoneStats& zone : report.zones) {
+    LowerCoverage(zone.total[i], &coverage);
+    LowerCoverage(zone.self[i], &coverage);
+  }
   return coverage;
 }
 
@@ -112,12 +120,12 @@ void AppendCounter(const Report& report, size_t i, std::string* out) {
   std::vector<TableCells> rows = {
       {CounterTitle(report.plan, i, CoverageOf(report, i)), "runs", "total", "self", "p50", "p95", "p99", "max"}};
   for (const TaskZoneStats& zone : report.zones) {
-    TableCells row = {Label(zone), FormatNumber(zone.calls), CountText(zone.total[i], style),
-                      CountText(zone.self[i], style)};
+    TableCells row = {Label(zone), FormatNumber(zone.calls), CountText(zone.total[i], zone.at_least, style),
+                      CountText(zone.self[i], zone.at_least, style)};
     AppendQuantilesOf(zone, zone.quantiles[i], style, &row);
     rows.push_back(std::move(row));
   }
-  AppendOutside(CountText(report.outside.counts[i], style), kTotal, &rows);
+  AppendOutside(CountText(report.outside.counts[i], false, style), kTotal, &rows);
   AppendTable(rows, out);
 }
 
@@ -137,21 +145,19 @@ void AppendMetric(const Report& report, const Metric& metric, std::string* out) 
 }
 
 void AppendStats(const TaskStats& stats, std::string* out) {
-  struct Line {
-    uint64_t number;
-    std::string_view what;
+  const std::array notes = {
+      ReportNote{stats.cross_thread, "task", "tasks",
+                 "that another thread suspended, ended, or left a zone of: not counted after the last switch (n/a or "
+                 ">= above), the time is in \"outside of tasks\""},
+      ReportNote{stats.mismatched, "call", "calls",
+                 "ignored: Resume of a task that runs, Suspend of one that is not its thread's innermost"},
+      ReportNote{stats.dropped, "name or zone", "names or zones",
+                 "beyond max_zones (in \"(more names)\", or in the parent)"},
+      ReportNote{stats.refused_threads, "thread", "threads",
+                 "not counted (more than max_threads; tasks that ran there are n/a or >= above)"},
+      ReportNote{stats.unplaced, "value", "values", "in no percentile (histograms full)"},
   };
-  const std::array<Line, 5> lines = {{
-      {stats.cross_thread, "tasks that another thread suspended, ended, or left a zone of (no counts)"},
-      {stats.mismatched,
-       "calls ignored: Resume of a task that runs, Suspend of one that is not its thread's innermost"},
-      {stats.dropped, "names or zones beyond max_zones (in \"(more names)\", or in the parent)"},
-      {stats.refused_threads, "threads not counted (more than max_threads)"},
-      {stats.unplaced, "values in no percentile (histograms full)"},
-  }};
-  for (const Line& line : lines) {
-    if (line.number > 0) absl::StrAppendFormat(out, "%s %s\n", FormatNumber(line.number), line.what);
-  }
+  AppendNotes(notes, out);
 }
 
 }  // namespace

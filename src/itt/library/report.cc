@@ -59,7 +59,10 @@ TableCells RowOf(const ZoneStats& zone, std::optional<uint64_t> total, std::opti
 void AppendWall(const std::vector<ZoneStats>& zones, std::string* out) {
   std::vector<TableCells> rows = {{"wall, ms", "calls", "total", "self", "each"}};
   for (const ZoneStats& zone : zones) {
-    if (IsOfProgram(zone)) rows.push_back(RowOf(zone, zone.wall_ns, zone.self_wall_ns, kTime));
+    if (!IsOfProgram(zone)) continue;
+    const bool is_counted = zone.calls != 0 || !zone.at_least;  // Not if each call ended on another thread.
+    rows.push_back(RowOf(zone, is_counted ? std::optional(zone.wall_ns) : std::nullopt,
+                         is_counted ? std::optional(zone.self_wall_ns) : std::nullopt, kTime));
   }
   count::AppendTable(rows, out);
 }
@@ -71,6 +74,7 @@ void AppendEvent(const std::vector<ZoneStats>& zones, const count::EventPlan& pl
   for (const ZoneStats& zone : zones) {
     if (!IsOfProgram(zone)) continue;
     count::LowerCoverage(zone.total[i], &coverage);
+    count::LowerCoverage(zone.self[i], &coverage);
     rows.push_back(RowOf(zone, zone.total[i].scaled(), zone.self[i].scaled(), style));
   }
   rows[0][0] = count::CounterTitle(plan, i, coverage);

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -128,6 +129,67 @@ TEST_CASE("frames: a zone that ends on another thread has no number, and changes
   CheckLaw(zones, frames.size());
   CHECK(Find(zones, "next")->depth == 1);  // not below the one that is gone
   CHECK(Find(zones, "strays")->calls == 0);
+}
+
+// Returns the lines of the report that begin with this label, with one blank between their cells.
+std::vector<std::string> LinesOf(const std::string& report, const std::string& label) {
+  std::vector<std::string> lines;
+  std::istringstream text(report);
+  for (std::string line; std::getline(text, line);) {
+    std::istringstream words(line);
+    std::string cells;
+    for (std::string word; words >> word;) cells += cells.empty() ? word : " " + word;
+    if (cells.starts_with(label + " ")) lines.push_back(cells);
+  }
+  return lines;
+}
+
+TEST_CASE("frames: what ended on another thread is n/a in the report, and a sum without it a lower bound", "[law]") {
+  FrameCounter frames({.events = {"page-faults"}});
+  const bool may_count = frames.reason(0).empty();
+  frames.Mark();
+  const auto stray = [&frames](ZoneId id) {
+    auto zone = std::make_unique<FrameCounter::Zone>(frames, id);
+    { PERFKIT_ZONE(frames, "inside"); }
+    testing::Spin(1000);
+    std::thread([&] { zone.reset(); }).join();
+  };
+  auto alone = std::make_unique<FrameCounter::Zone>(frames, ZoneId{"alone"});
+  std::thread([&] { alone.reset(); }).join();
+  { PERFKIT_ZONE(frames, "some"); }
+  stray({"some"});
+  stray({"around"});
+  { PERFKIT_ZONE(frames, "next"); }
+  frames.Mark();
+
+  const std::vector<ZoneStats> zones = frames.zones();
+  CheckLaw(zones, frames.size());
+  for (const char* name : {"alone", "some", "around"}) CHECK(Find(zones, name)->at_least);
+  for (const char* name : {"", "inside", "next"}) CHECK(!Find(zones, name)->at_least);
+  const std::string report = frames.FormatZones();
+  INFO(report);
+  const size_t tables = may_count ? 2 : 1;
+  CHECK(LinesOf(report, "alone") == std::vector<std::string>(tables, "alone 0 n/a n/a n/a n/a n/a n/a"));
+  REQUIRE(LinesOf(report, "some").size() == tables);
+  for (const std::string& line : LinesOf(report, "some")) CHECK(line.starts_with("some 1 >="));
+  // It has at least what its child has; nothing of its own is known.
+  for (const std::string& line : LinesOf(report, "around")) {
+    CHECK(line.starts_with("around 0 >="));
+    CHECK(line.ends_with(" n/a n/a n/a n/a n/a"));
+  }
+  for (const std::string& line : LinesOf(report, "next")) {
+    CHECK(line.find("n/a") == std::string::npos);
+    CHECK(line.find(">=") == std::string::npos);
+  }
+  CHECK(report.find("\n3 zones ended on another thread: not counted") != std::string::npos);
+  CHECK(report.find(". Remedy: TaskCounter::Zone for code that changes threads\n") != std::string::npos);
+  if (!may_count) return;
+  const Validity other_thread{Validity::kOtherThread};
+  CHECK(Find(zones, "alone")->total[0].validity == other_thread);
+  CHECK(Find(zones, "alone")->self[0].validity == other_thread);
+  CHECK(Find(zones, "around")->total[0].validity.counted());
+  CHECK(Find(zones, "around")->self[0].validity == other_thread);
+  CHECK(Find(zones, "some")->total[0].validity.counted());
 }
 
 // A zone that is entered on this thread and left on another, while a zone below it is open here.

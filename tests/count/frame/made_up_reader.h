@@ -45,4 +45,25 @@ inline void CheckLaw(const ZoneTree& tree) {
   }
 }
 
+// One step of a tree, with snapshots of the reader.
+inline const FrameRecord& EndFrame(ZoneTree& tree, const Snapshot& at, uint64_t number) {
+  tree.scratch() = at;
+  return tree.EndFrameAtScratch(number, kOneNsATick);
+}
+
+inline void BeginFrame(ZoneTree& tree, const Snapshot& at) {
+  tree.next_mark() = at;
+  tree.BeginFrame();
+}
+
+inline void Leave(ZoneTree& tree, const MadeUpReader& reader) {
+  if (tree.SkipLeave()) return;
+  reader.Read(tree.scratch());
+  tree.Leave();
+}
+
+inline void Enter(ZoneTree& tree, const MadeUpReader& reader, const char* name) {
+  if (Snapshot* begin = tree.Enter({name})) reader.Read(*begin);
+}
+
 }  // namespace perfkit::count

@@ -1,8 +1,10 @@
 // The heads of the tables of zones state the lowest coverage of their rows.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_format.h"
 #include "perfkit/frame_counter.h"
 #include "src/sys/perf_abi.h"
 #include "tests/support/fake_kernel.h"
@@ -44,6 +46,31 @@ TEST_CASE("frames: the head of a table has the lowest coverage of its rows") {
   }).join();
   frames.Mark();
   CHECK_THAT(frames.FormatZones(), Catch::Contains("(50 % coverage, scaled)"));
+}
+
+TEST_CASE("frames: the head of a table has the lowest coverage of selfs, too") {
+  testing::FakeKernel fake;
+  fake.below().perf_event_open = OpenFaults;
+  fake.below().read = ReadShared;
+  FrameCounter frames({.events = {"instructions"}, .only_path = ReadPath::kGroupRead});
+  REQUIRE(frames.reason(0).empty());
+  frames.Mark();
+  {
+    PERFKIT_ZONE(frames, "parent");
+    PERFKIT_ZONE(frames, "child");
+    t_shares_its_counter = true;
+  }
+  frames.Mark();
+  t_shares_its_counter = false;
+  const std::string report = frames.FormatZones();
+  double lowest = 1;
+  for (const ZoneStats& zone : frames.zones()) {
+    for (const Count* const count : {&zone.total[0], &zone.self[0]}) {
+      if (count->validity.counted()) lowest = std::min(lowest, count->coverage());
+    }
+  }
+  CHECK(lowest < 1);
+  CHECK_THAT(report, Catch::Contains(absl::StrFormat("(%.0f %% coverage, scaled)", 100 * lowest)));
 }
 
 }  // namespace

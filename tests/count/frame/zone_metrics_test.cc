@@ -72,5 +72,21 @@ TEST_CASE("frames: metrics of zones are the arithmetic of their counts", "[metri
   CHECK(frames.FormatZones({}).find("a-page") == std::string::npos);
 }
 
+TEST_CASE("frames: why a metric has no value is told in a few words", "[metric]") {
+  FrameCounter frames({.events = {"page-faults"}, .only_path = ReadPath::kUserPage});  // It is in no register.
+  frames.Mark();
+  frames.Mark();
+  const std::vector<Metric> metrics = {*Metric::Parse("twice = 2 * page-faults")};
+  const std::string report = frames.FormatZones(metrics);
+  INFO(frames.reason(0) << "\n" << report);
+  const std::string begin = "no value: twice: page-faults: ";
+  const size_t at = report.find(begin);
+  REQUIRE(at != std::string::npos);
+  const std::string line = report.substr(at, report.find('\n', at) - at);
+  CHECK(line.size() > begin.size());
+  CHECK(line.find("page-faults", begin.size()) == std::string::npos);
+  CHECK(line.find("Remedy") == std::string::npos);
+}
+
 }  // namespace
 }  // namespace perfkit

@@ -30,26 +30,6 @@ class Model {
   std::vector<std::string> open_{""};
 };
 
-const FrameRecord& EndFrame(ZoneTree& tree, const Snapshot& at, uint64_t number) {
-  tree.scratch() = at;
-  return tree.EndFrameAtScratch(number, kOneNsATick);
-}
-
-void BeginFrame(ZoneTree& tree, const Snapshot& at) {
-  tree.next_mark() = at;
-  tree.BeginFrame();
-}
-
-void Leave(ZoneTree& tree, const MadeUpReader& reader) {
-  if (tree.SkipLeave()) return;
-  reader.Read(tree.scratch());
-  tree.Leave();
-}
-
-void Enter(ZoneTree& tree, const MadeUpReader& reader, const char* name) {
-  if (Snapshot* begin = tree.Enter({name})) reader.Read(*begin);
-}
-
 TEST_CASE("zone tree: random zones and marks agree with the model, exactly", "[slow]") {
   const std::vector<const char*> names = {"physics", "solve", "draw", "audio", "net"};
   for (uint64_t seed = 0; seed < 40; ++seed) {
@@ -288,46 +268,6 @@ TEST_CASE("zone tree: mismatched leaves are counted, and harm nothing") {
   CHECK(tree.mismatched() == 3);
   CHECK(tree.total(3).ticks == tree.total(0).ticks);
   CheckLaw(tree);
-}
-
-TEST_CASE("zone tree: an abandoned zone has no number of its own") {
-  MadeUpReader reader(6);
-  ZoneTree tree({.events = kEvents});
-  Enter(tree, reader, "outer");
-  Enter(tree, reader, "strays");
-  const uint64_t cross_thread = tree.top_entry();
-  reader.Work();
-  Enter(tree, reader, "child");
-  reader.Work();
-  Leave(tree, reader);
-  reader.Work();
-  tree.Abandon(cross_thread);
-  CHECK(tree.depth() == 1);
-  Leave(tree, reader);
-  EndFrame(tree, reader.now(), 0);
-  CHECK(tree.total(2).values[0] == tree.total(3).values[0]);
-  CHECK(tree.total(2).ticks == tree.total(3).ticks);
-  CHECK(tree.total(2).calls == 0);
-  CheckLaw(tree);
-  tree.Abandon(0);
-  tree.Abandon(cross_thread);
-  CHECK(tree.depth() == 0);
-}
-
-TEST_CASE("zone tree: an abandoned zone lacks what the zones below it lack") {
-  ZoneTree tree({.events = 2});
-  const Snapshot at{};
-  BeginFrame(tree, at);
-  *tree.Enter({"strays"}) = at;
-  const uint64_t cross_thread = tree.top_entry();
-  *tree.Enter({"child"}) = at;
-  tree.scratch() = at;
-  tree.scratch().missing = 0b10;
-  tree.Leave();
-  tree.Abandon(cross_thread);
-  EndFrame(tree, at, 0);
-  CHECK(tree.last(1).missing == 0b10);
-  CHECK(tree.total(1).missing == 0b10);
 }
 
 TEST_CASE("zone tree: a hole is told in the record and kept out of the histogram") {

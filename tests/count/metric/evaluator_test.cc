@@ -76,8 +76,9 @@ TEST_CASE("metric: a division by 0 has no value", "[metric]") {
 }
 
 TEST_CASE("metric: rates need the elapsed time", "[metric]") {
-  CHECK(Value("a / seconds", {{"a", Plain(4)}}).reason == "the elapsed time is not known");
-  CHECK(Value("a / duration_time", {{"a", Plain(4)}}).reason == "the elapsed time is not known");
+  constexpr char kUnknown[] = "the elapsed time is not known: pass wall_ns, or divide by task-clock";
+  CHECK(Value("a / seconds", {{"a", Plain(4)}}).reason == kUnknown);
+  CHECK(Value("a / duration_time", {{"a", Plain(4)}}).reason == kUnknown);
   CHECK(Value("a / seconds", {{"a", Plain(4)}}, 2 * kSecond).value == 2);
 }
 
@@ -141,6 +142,9 @@ TEST_CASE("metric: bounds of parts become bounds of the value", "[metric]") {
   CHECK(bounds("a / b") == std::vector<double>{1.6, 2.5, 6});
   const double infinity = std::numeric_limits<double>::infinity();
   CHECK(bounds("a / c") == std::vector<double>{-infinity, 10, infinity});
+  CHECK(bounds("a / c * c") == std::vector<double>{-infinity, 10, infinity});
+  CHECK(bounds("b / (a / c)") == std::vector<double>{-infinity, 0.4, infinity});
+  CHECK(bounds("(a / c) * (a - a)") == std::vector<double>{-infinity, 0, infinity});
 }
 
 }  // namespace

@@ -98,6 +98,10 @@ TEST_CASE("metric language: mistakes are told with their position", "[metric]") 
   CHECK(ErrorOf("1:2 / cycles") == "metric '1:2 / cycles', character 1: expected a number, an event or '(', not '1:2'");
   CHECK(ErrorOf("1 + 2") == "metric '1 + 2', character 1: names no event");
   CHECK(ErrorOf("x = (y = cycles)").find("character 6: event 'y': no event or PMU is called 'y'") != std::string::npos);
+  CHECK(ErrorOf("cost per 2 faults = task-clock / page-faults") ==
+        "metric 'cost per 2 faults = task-clock / page-faults', character 1: a metric's name is one word: "
+        "'cost_per_2_faults = ...'");
+  CHECK(ErrorOf("cycles [a b = c]") == "parsed");
   CHECK(ErrorOf("x = cycles = 1") ==
         "metric 'x = cycles = 1', character 12: expected an operator (+ - * /), a [unit] or the end, not '='");
 }
@@ -105,7 +109,7 @@ TEST_CASE("metric language: mistakes are told with their position", "[metric]") 
 TEST_CASE("metric language: an unknown event is told with the nearest names", "[metric]") {
   CHECK(ErrorOf("1000 * page-fualts / task-clock") ==
         "metric '1000 * page-fualts / task-clock', character 8: event 'page-fualts': no event or PMU is called "
-        "'page-fualts'; did you mean 'page-faults'? (list them with perfkit's list example); a '-' without blanks "
+        "'page-fualts'; did you mean 'page-faults'? (perf list shows them); a '-' without blanks "
         "around it is part of a name");
   CHECK(ErrorOf("cycles/name=x/ / 2").find("character 1: event 'cycles/name=x/'") == std::string::npos);
   CHECK(ErrorOf("cycles:q / 2").find("character 1: event 'cycles:q', character 8: 'q' is no modifier") !=

@@ -128,6 +128,72 @@ TEST_CASE("task report: a task that sleeps while it runs is off the CPU", "[task
   CHECK(TableOf(without.FormatTasks(), "waits, ms").at("io")[1] == "n/a");
 }
 
+TEST_CASE("task report: what is not counted is n/a, and a sum without it a lower bound", "[task][law]") {
+  TaskCounter tasks({.events = {"page-faults"}});
+  if (!tasks.reason(0).empty()) SKIP_TEST(std::string(tasks.reason(0)));
+  const auto suspend_elsewhere = [&tasks](TaskCounter::Task task) {
+    task.Resume();
+    std::thread([&] { task.Suspend(); }).join();
+  };
+  const auto run_here = [&tasks](TaskCounter::Task task) {
+    const TaskScope scope(task);
+    PERFKIT_TASK_ZONE(tasks, "zone");
+    testing::Spin(1000);
+  };
+  run_here(tasks.Create({"good"}));
+  run_here(tasks.Create({"part"}));
+  suspend_elsewhere(tasks.Create({"part"}));
+  suspend_elsewhere(tasks.Create({"foreign"}));
+  run_here(tasks.Create({"good"}));
+
+  const std::vector<TaskZoneStats> zones = tasks.zones();
+  uint64_t ended = 0;
+  for (const TaskZoneStats& zone : zones) ended += zone.ended;
+  CHECK(ended == 5);
+  CHECK(tasks.Stats().ended == 5);
+  const TaskZoneStats& foreign = ZoneNamed(zones, "foreign");
+  CHECK(foreign.at_least);
+  CHECK(foreign.ended == 1);
+  CHECK(foreign.run_quantiles.count == 0);
+  CHECK(foreign.total[0].validity == Validity{Validity::kOtherThread});
+  CHECK(foreign.self[0].validity == Validity{Validity::kOtherThread});
+  CHECK(ZoneNamed(zones, "part").at_least);
+  CHECK(ZoneNamed(zones, "part").total[0].validity.counted());
+  CHECK(ZoneNamed(zones, "part").ended == 2);
+  CHECK(ZoneNamed(zones, "part").run_quantiles.count == 1);
+  for (const TaskZoneStats& zone : zones) {
+    if (zone.depth == 1) CHECK(zone.at_least == (zones[zone.parent].name == "part"));
+  }
+  CHECK(!ZoneNamed(zones, "good").at_least);
+
+  const std::string report = tasks.FormatTasks();
+  INFO(report);
+  const std::string none = "n/a";
+  const TextRows runs = TableOf(report, "run, ms"), faults = TableOf(report, "page-faults");
+  CHECK(runs.at("foreign") == std::vector<std::string>{"1", "1", "1", "0", none, none, none, none, none, none});
+  CHECK(faults.at("foreign") == std::vector<std::string>{"1", none, none, none, none, none, none});
+  const TextRows waits = TableOf(report, "waits, ms");
+  CHECK(waits.at("foreign") == std::vector<std::string>{"1", none, none, none, none, none, none});
+  CHECK(runs.at("part")[4].starts_with(">="));
+  CHECK(runs.at("part")[5].starts_with(">="));
+  CHECK(faults.at("part")[1].starts_with(">="));
+  for (const std::string& cell : runs.at("good")) CHECK((cell != none && !cell.starts_with(">=")));
+  CHECK(report.find("\n2 tasks that another thread suspended, ") != std::string::npos);
+}
+
+TEST_CASE("task report: a task that ran on a refused thread alone has no sums", "[task]") {
+  TaskCounter tasks({.events = {"page-faults"}, .max_threads = 0});
+  {
+    TaskCounter::Task task = tasks.Create({"refused"});
+    const TaskScope scope(task);
+  }
+  const std::string report = tasks.FormatTasks();
+  INFO(report);
+  CHECK(TableOf(report, "run, ms").at("refused")[4] == "n/a");
+  CHECK(!tasks.zones()[0].total[0].validity.counted());
+  CHECK(report.find("\n1 thread not counted (more than max_threads") != std::string::npos);
+}
+
 TEST_CASE("task report: without tasks it says what is not counted, and wrong use is told", "[task]") {
   TaskCounter tasks({.events = {"nonesuch"}, .max_zones = 1});
   const std::string empty = tasks.FormatTasks();
@@ -138,8 +204,8 @@ TEST_CASE("task report: without tasks it says what is not counted, and wrong use
   std::thread([&] { task.Resume(); }).join();
   const std::string report = tasks.FormatTasks();
   INFO(report);
-  CHECK(report.find("\n1 calls ignored: Resume of a task that runs, Suspend of one") != std::string::npos);
-  CHECK(report.find("\n1 names or zones beyond max_zones") != std::string::npos);
+  CHECK(report.find("\n1 call ignored: Resume of a task that runs, Suspend of one") != std::string::npos);
+  CHECK(report.find("\n1 name or zone beyond max_zones") != std::string::npos);
 }
 
 }  // namespace

@@ -1,0 +1,117 @@
+// Threads that can't open what the first one opened: their counts are of another kind, and never added up with its.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "perfkit/frame_counter.h"
+#include "perfkit/task_counter.h"
+#include "perfkit/thread_slots.h"
+#include "src/sys/perf_abi.h"
+#include "tests/support/fake_kernel.h"
+#include "tests/support/work.h"
+
+namespace perfkit {
+namespace {
+
+constexpr size_t kByUser = 40, kByKernel = 80;
+
+thread_local int t_error = 0;           // Of perf_event_open on this thread; 0 means that it works.
+thread_local bool t_error_all = false;  // Also of events of user space only.
+
+int OpenUnlessRefused(const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group, unsigned long flags) {
+  if (t_error != 0 && (t_error_all || attr->exclude_kernel == 0)) return errno = t_error, -1;
+  return sys::kLinux.perf_event_open(attr, pid, cpu, group, flags);
+}
+
+// The kernel itself touches the second part, when it copies to it.
+void TouchBoth() {
+  testing::FreshPages pages(kByUser + kByKernel);
+  pages.Touch(0, kByUser);
+  const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  [[maybe_unused]] const ssize_t got = read(zeros, pages.data() + kByUser * 4096, kByKernel * 4096);
+  close(zeros);
+}
+
+// A number is of all faults, or of those of user space, and says which.
+void CheckKind(const Count& count) {
+  if (!count.validity.counted()) return;
+  const bool user_only = count.validity.has(Validity::kUserOnly);
+  INFO(count.value << (user_only ? " of user space" : ""));
+  CHECK(count.value >= kByUser + (user_only ? 0 : kByKernel));
+  if (!testing::kSanitized) CHECK((!user_only || count.value < kByUser + kByKernel));  // The runtime takes faults, too.
+}
+
+const ZoneStats* Find(const std::vector<ZoneStats>& zones, std::string_view name) {
+  const auto found = std::ranges::find_if(zones, [&](const ZoneStats& zone) { return zone.name == name; });
+  return found == zones.end() ? nullptr : &*found;
+}
+
+TEST_CASE("a thread with other rights, or without descriptors, has no number that says it is the first one's kind") {
+  testing::FakeKernel fake;
+  fake.below().perf_event_open = OpenUnlessRefused;
+  for (const int error : {EACCES, EMFILE}) {
+    INFO("errno " << error);
+    FrameCounter frames({.events = {"page-faults"}});
+    TaskCounter tasks({.events = {"page-faults"}});
+    ThreadSlots slots({"page-faults"});
+    TaskCounter::Task task = tasks.Create({"task"});
+    frames.Mark();
+    slots.Publish();
+    SlotTotals before, after;
+    std::thread([&] {
+      t_error = error;
+      t_error_all = error == EMFILE;
+      slots.Publish();
+      slots.Total(before);
+      TouchBoth();
+      slots.Publish();
+      slots.Total(after);
+      {
+        const TaskScope scope(task);
+        TouchBoth();
+      }
+      PERFKIT_ZONE(frames, "zone");
+      TouchBoth();
+    }).join();
+    frames.Mark();
+    const std::vector<ZoneStats> zones = frames.zones();
+    const ZoneStats* const zone = Find(zones, "zone");
+    REQUIRE(zone != nullptr);
+    CheckKind(zone->total[0]);
+    CheckKind(task.totals().counts[0]);
+    Count slot = slots.count(after, 0);
+    if (slot.validity.counted()) slot.value -= slots.count(before, 0).value;
+    CheckKind(slot);
+  }
+}
+
+TEST_CASE("after privileges are dropped the first thread's own events are not mixed either") {
+  testing::FakeKernel fake;
+  fake.below().perf_event_open = OpenUnlessRefused;
+  FrameCounter frames({.events = {"page-faults"}});
+  frames.Mark();
+  frames.SetEnabled(false);
+  t_error = EACCES;
+  t_error_all = false;
+  frames.SetEnabled(true);
+  frames.Mark();
+  {
+    PERFKIT_ZONE(frames, "zone");
+    TouchBoth();
+  }
+  frames.Mark();
+  t_error = 0;
+  const std::vector<ZoneStats> zones = frames.zones();
+  const ZoneStats* const zone = Find(zones, "zone");
+  REQUIRE(zone != nullptr);
+  CheckKind(zone->total[0]);
+}
+
+}  // namespace
+}  // namespace perfkit
