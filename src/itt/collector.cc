@@ -173,7 +173,11 @@ bool Collector::IsTiming() {
 }
 
 void Collector::BeginTimed(const Domain* domain, const Id& id, const StringHandle* name) {
-  if (IsTiming()) timed_.Begin(domain, id, NameOf(domain, KeyKind::kHandle, name), sys::ClockNs(CLOCK_MONOTONIC));
+  if (IsTiming()) {
+    timed_.Begin(domain, id, NameOf(domain, KeyKind::kHandle, name), sys::ClockNs(CLOCK_MONOTONIC));
+  } else if (impl_->MayCount() && !stopping_.load(std::memory_order_relaxed)) {
+    timed_.BeginUntimed(domain, id);
+  }
 }
 
 void Collector::EndTimed(const Domain* domain, const Id& id) {

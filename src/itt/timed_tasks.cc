@@ -28,7 +28,7 @@ void TimedTasks::End(const Domain* domain, const Id& id, uint64_t now_ns) {
     return;
   }
   const auto latest = std::prev(end);
-  Add(latest->second.name, latest->second.begin_ns, now_ns);
+  if (!latest->second.name.empty()) Add(latest->second.name, latest->second.begin_ns, now_ns);
   open_.erase(latest);
 }
 

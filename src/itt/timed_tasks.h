@@ -32,6 +32,8 @@ class TimedTasks {
   };
 
   void Begin(const Domain* domain, const Id& id, std::string name, uint64_t now_ns);
+  // Begins one that is in no sum: its end belongs to it.
+  void BeginUntimed(const Domain* domain, const Id& id) { Begin(domain, id, "", 0); }
   // If several are open with this id, ends the one that began last.
   void End(const Domain* domain, const Id& id, uint64_t now_ns);
   void Submit(const std::string& name, uint64_t begin_ns, uint64_t end_ns);
@@ -40,7 +42,7 @@ class TimedTasks {
  private:
   using Key = std::tuple<const Domain*, unsigned long long, unsigned long long, unsigned long long>;
   struct Open {
-    std::string name;
+    std::string name;  // "" if it is in no sum.
     uint64_t begin_ns;
   };
   void Add(const std::string& name, uint64_t begin_ns, uint64_t end_ns);

@@ -11,6 +11,17 @@
 namespace perfkit::itt {
 namespace {
 
+TEST_CASE("itt timed tasks: the end of one that began in a pause belongs to it, and is in no sum", "[itt]") {
+  TimedTasks timed;
+  timed.BeginUntimed(nullptr, Id{1, 0, 0});
+  timed.End(nullptr, Id{1, 0, 0}, 100);
+  CHECK(timed.Take().by_name.empty());
+  CHECK(timed.Take().mismatched == 0);
+  CHECK(timed.Take().open == 0);
+  timed.End(nullptr, Id{1, 0, 0}, 100);
+  CHECK(timed.Take().mismatched == 1);
+}
+
 TEST_CASE("itt timed tasks: a forked child reads the times, whatever other threads did at the fork",
           "[itt][fork][law]") {
   TimedTasks timed;
