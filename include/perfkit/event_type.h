@@ -30,10 +30,11 @@ struct EventType {
 // An event to open: text in perf's spelling, or a constant. Converts from both, so that a call reads {"cycles:u",
 // event::kPageFaults}. Owns `text`; the name of `type` must outlive it.
 struct EventSpec {
-  EventSpec(const char* written) : text(written) {}                     // NOLINT(google-explicit-constructor)
-  EventSpec(std::string_view written) : text(written) {}                // NOLINT(google-explicit-constructor)
-  EventSpec(std::string written) : text(std::move(written)) {}          // NOLINT(google-explicit-constructor)
-  EventSpec(const EventType& known) : text(known.name), type(known) {}  // NOLINT(google-explicit-constructor)
+  // nullptr is "", which is no event: opening it fails.
+  EventSpec(const char* written) : text(written != nullptr ? written : "") {}  // NOLINT(google-explicit-constructor)
+  EventSpec(std::string_view written) : text(written) {}                       // NOLINT(google-explicit-constructor)
+  EventSpec(std::string written) : text(std::move(written)) {}                 // NOLINT(google-explicit-constructor)
+  EventSpec(const EventType& known) : text(known.name), type(known) {}         // NOLINT(google-explicit-constructor)
 
   std::string text;
   std::optional<EventType> type{};  // If set, `text` is only its name, and is not parsed.

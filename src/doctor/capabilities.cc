@@ -43,11 +43,14 @@ constexpr Row kRows[] = {
     {Id::kOtherUsers, "other users' tasks", "opens dummy:u on another user's process", doctor::ProbeOtherUsers,
      "Run as that user, or grant CAP_PERFMON (before Linux 5.8: CAP_SYS_PTRACE).", "One's own tasks are not affected."},
     {Id::kTracepoints, "tracepoints", "counts sched:sched_switch, or a system call's", doctor::ProbeTracepoints,
-     "mount -t tracefs nodev /sys/kernel/tracing; let this user in (chmod a+rx, or mount -o gid=...); kernel events "
-     "need kernel.perf_event_paranoid=1 or CAP_PERFMON besides.",
+     "As root: mount -t tracefs tracefs /sys/kernel/tracing; for another user also: mount -o "
+     "remount,mode=750,gid=GROUP /sys/kernel/tracing, with a group of that user. Kernel events need "
+     "kernel.perf_event_paranoid=1 or CAP_PERFMON besides.",
      ""},
     {Id::kUprobes, "uprobes", "counts calls of a function of its own", doctor::ProbeUprobes,
-     "Grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN); the kernel needs CONFIG_UPROBE_EVENTS.", ""},
+     "Grant CAP_SYS_ADMIN (kernels since July 2025 no longer accept CAP_PERFMON); the kernel needs "
+     "CONFIG_UPROBE_EVENTS.",
+     ""},
     {Id::kBreakpoints, "breakpoints", "counts writes to a word of its own", doctor::ProbeBreakpoints,
      "The CPU needs debug registers that the hypervisor passes on, and no debugger may hold them.", ""},
     {Id::kSwitchRecords, "switch records", "sleeps, looks for the record", doctor::ProbeSwitchRecords,

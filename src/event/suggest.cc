@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
+#include "perfkit/measured_events.h"
 #include "src/base/nearest.h"
 #include "src/event/event_table.h"
 #include "src/event/parse_error.h"
@@ -78,6 +79,9 @@ absl::Status UnknownEvent(std::string_view whole, std::string_view name, const E
     return WrongAt(whole, name,
                    absl::StrFormat("'%s' is a clock of the perf tool, not an event; use 'task-clock'", name));
   }
+  if (name == kSyscalls.name) {
+    return WrongAt(whole, name, absl::StrFormat("only Measure counts '%s' (measure.h)", name));
+  }
   if (const absl::StatusOr<Pmu> pmu = LoadPmu(roots, name); pmu.ok()) {
     const std::vector<std::string> events = EventNames(*pmu);
     const std::string example = events.empty() ? "config=1" : events.front();
@@ -86,8 +90,8 @@ absl::Status UnknownEvent(std::string_view whole, std::string_view name, const E
                                    Printable(example)));
   }
   return WrongAt(whole, name,
-                 absl::StrFormat("no event or PMU is called '%s'%s (list them with perfkit's list example)",
-                                 Printable(name), DidYouMean(name, AllNames(name, roots))));
+                 absl::StrFormat("no event or PMU is called '%s'%s (perf list shows them)", Printable(name),
+                                 DidYouMean(name, AllNames(name, roots))));
 }
 
 }  // namespace perfkit::event

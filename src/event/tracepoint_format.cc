@@ -77,8 +77,7 @@ bool ParseDeclaration(std::string_view text, TracepointField& field, uint64_t& c
   return !field.type.empty();
 }
 
-// "__data_loc cpumask_t cpumask" has no brackets, but its data is an array of words (__cpumask in
-// include/trace/stages/stage4_event_fields.h).
+// "__data_loc cpumask_t cpumask" has no brackets, but its data is an array of words (the kernel's __cpumask).
 void FinishField(uint64_t count, TracepointField& field) {
   field.is_array = field.is_array || field.storage != TracepointField::Storage::kStatic;
   field.is_common = field.name.starts_with("common_");

@@ -13,11 +13,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "perfkit/detail/sample_fields.h"
 #include "src/base/number.h"
 #include "src/base/text.h"
+#include "src/proc/threads.h"
 #include "src/sys/files.h"
 #include "src/sys/kernel.h"
 #include "src/sys/perf_error.h"
@@ -164,6 +166,10 @@ const Row* FindRow(std::span<const Row> rows, const Variation& refused) {
 
 Explanation Of(const Row& row) { return {row.code, row.cause, row.remedy}; }
 
+Explanation Denied(std::string cause, std::string remedy) {
+  return {Code::kPermissionDenied, std::move(cause), std::move(remedy)};
+}
+
 class Investigation {
  public:
   Investigation(const Refusal& refusal, const sys::Rights& rights)
@@ -187,18 +193,11 @@ class Investigation {
  private:
   std::optional<Explanation> ExplainDenied() const {
     if (IsDenied(Try(Dummy(0)))) return ExplainNoPerf();
+    if (const auto probe = ExplainProbe()) return probe;
     if (request_.pid < 0) return ExplainCpu();
     // A dummy in user space may be opened on each task of one's own: if it is denied, the task is the cause.
-    if (request_.pid > 0 && IsDenied(Try(Dummy(request_.pid)))) {
-      return Explanation{Code::kPermissionDenied,
-                         absl::StrFormat("task %d belongs to another user, or may not be traced", request_.pid),
-                         "run as that task's user, or grant CAP_PERFMON (before Linux 5.8: CAP_SYS_PTRACE)"};
-    }
+    if (request_.pid > 0 && IsDenied(Try(Dummy(request_.pid)))) return ExplainTask();
     if (rights_.perfmon) return std::nullopt;
-    if (request_.pmu == "uprobe" || request_.pmu == "kprobe") {
-      return Explanation{Code::kPermissionDenied, "probes are for privileged processes only",
-                         "grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN), or run as root"};
-    }
     if (IsBreakpointOfKernel(refused_.attr)) return KernelBreakpoint();
     if (const auto kernel = ExplainKernelPart()) return kernel;
     // Without the kernel's part, for its refusal would hide what else is denied.
@@ -206,40 +205,60 @@ class Investigation {
     return row != nullptr ? std::optional(Of(*row)) : std::nullopt;
   }
 
+  // Before all others, because the kernel checks these rights first: perf_uprobe_event_init in kernel/events/core.c.
+  std::optional<Explanation> ExplainProbe() const {
+    if (request_.pmu == "uprobe" && !rights_.sys_admin) {
+      return Denied(rights_.perfmon ? "this kernel permits uprobes with CAP_SYS_ADMIN only"
+                                    : "uprobes are for privileged processes only",
+                    "grant CAP_SYS_ADMIN, or run as root (kernels since July 2025 no longer accept CAP_PERFMON)");
+    }
+    if (request_.pmu == "kprobe" && !rights_.perfmon) {
+      return Denied("probes are for privileged processes only",
+                    "grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN), or run as root");
+    }
+    return std::nullopt;
+  }
+
+  // ptrace_may_access in kernel/ptrace.c.
+  Explanation ExplainTask() const {
+    const bool is_ours = proc::UserOf(request_.pid) == rights_.euid;
+    const char* const cause = is_ours ? "is this user's, but may not be traced (PR_SET_DUMPABLE, or a program that is "
+                                        "set-user-ID or has capabilities)"
+                                      : "belongs to another user, or may not be traced";
+    const char* const remedy = is_ours ? "let it be dumpable (man 2 prctl)" : "run as that task's user";
+    return Denied(absl::StrFormat("task %d %s", request_.pid, cause),
+                  absl::StrFormat("%s, or grant CAP_PERFMON (before Linux 5.8: CAP_SYS_PTRACE)", remedy));
+  }
+
   // perf_event_open is not permitted at all: by the paranoid level of Debian, Ubuntu and Android (3 and 4), or by a
   // filter.
   Explanation ExplainNoPerf() const {
     if (!rights_.perfmon && rights_.paranoid.value_or(0) > 2) {
-      return {Code::kPermissionDenied, "this kernel permits perf events to privileged processes only",
-              "sysctl kernel.perf_event_paranoid=2, or grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)"};
+      return Denied("this kernel permits perf events to privileged processes only",
+                    "sysctl kernel.perf_event_paranoid=2, or grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)");
     }
-    return {Code::kPermissionDenied,
-            "a seccomp filter (of a container or sandbox) or a security module refuses every perf_event_open, "
-            "whatever the rights of this process",
-            "allow perf_event_open in the seccomp profile (Docker: --cap-add PERFMON, or --security-opt seccomp=...)"};
+    return Denied(
+        "a seccomp filter (of a container or sandbox) or a security module refuses every perf_event_open, "
+        "whatever the rights of this process",
+        "allow perf_event_open in the seccomp profile (Docker: --cap-add PERFMON, or --security-opt seccomp=...)");
   }
 
   std::optional<Explanation> ExplainCpu() const {
     if (rights_.may_watch_cpus()) return std::nullopt;
-    return Explanation{Code::kPermissionDenied, "this process may not watch whole CPUs, not even in user space",
-                       "sysctl kernel.perf_event_paranoid=0, or grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN); "
-                       "or count threads and processes"};
+    return Denied("this process may not watch whole CPUs, not even in user space",
+                  "sysctl kernel.perf_event_paranoid=0, or grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN); "
+                  "or count threads and processes");
   }
 
   // Explains a refusal of the kernel's part of the event, if that is the cause.
   std::optional<Explanation> ExplainKernelPart() const {
     if (refused_.attr.exclude_kernel != 0 || rights_.may_count_kernel()) return std::nullopt;
     if (request_.kernel_side) {
-      return Explanation{Code::kPermissionDenied,
-                         "the kernel raises it in its own code, which this process may not watch", kWatchKernel};
+      return Denied("the kernel raises it in its own code, which this process may not watch", kWatchKernel);
     }
-    const int error = Try(WithoutKernel(refused_));
-    if (error == 0 && refused_.attr.exclude_user == 0) {
-      return Explanation{Code::kPermissionDenied, "this process may not watch the kernel",
-                         std::string("ask for user space only (modifier ':u'), or ") + kWatchKernel};
-    }
-    if (error == 0) return Explanation{Code::kPermissionDenied, "this process may not watch the kernel", kWatchKernel};
-    return std::nullopt;
+    if (Try(WithoutKernel(refused_)) != 0) return std::nullopt;
+    const char* const instead = refused_.attr.exclude_user == 0 ? "ask for user space only (modifier ':u'), or " : "";
+    return Denied("this process may not watch the kernel", std::string(instead) + kWatchKernel);
   }
 
   std::optional<Explanation> ExplainMissing() const {
@@ -277,19 +296,16 @@ class Investigation {
     if (const Row* const row = FindRow(kRefusedRows, refused_)) return Of(*row);
     if (const auto field = ExplainField()) return field;
     // Last, because the kernel's part is denied to every ordinary user, even if something else is the cause.
-    if (IsDenied(Try(WithEverything(refused_)))) return CountsTogether();
-    return std::nullopt;
+    Variation everything = refused_;
+    CountEverything(everything);
+    if (!IsDenied(Try(everything))) return std::nullopt;
+    return Denied("this PMU counts user space and the kernel together, and this process may not watch the kernel",
+                  kWatchKernel);
   }
 
   static Explanation KernelBreakpoint() {
-    return {Code::kPermissionDenied, "a breakpoint in kernel memory is for the administrator only",
-            "run as root (CAP_SYS_ADMIN), or watch an address in user space"};
-  }
-
-  static Explanation CountsTogether() {
-    return {Code::kPermissionDenied,
-            "this PMU counts user space and the kernel together, and this process may not watch the kernel",
-            kWatchKernel};
+    return Denied("a breakpoint in kernel memory is for the administrator only",
+                  "run as root (CAP_SYS_ADMIN), or watch an address in user space");
   }
 
   // Explains values that are out of range in the attr itself.
@@ -364,11 +380,6 @@ class Investigation {
 
   static Variation WithoutKernel(Variation event) {
     event.attr.exclude_kernel = event.attr.exclude_hv = 1;
-    return event;
-  }
-
-  static Variation WithEverything(Variation event) {
-    CountEverything(event);
     return event;
   }
 

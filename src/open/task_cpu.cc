@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "src/base/cpu_list.h"
+#include "src/base/text.h"
 #include "src/proc/threads.h"
 #include "src/sys/files.h"
 
@@ -15,16 +16,20 @@ namespace {
 
 absl::StatusOr<std::vector<TaskCpu>> ThreadsOf(int pid) {
   const absl::StatusOr<std::vector<pid_t>> threads = proc::ListThreads(pid);
-  if (!threads.ok()) return threads.status();
+  if (!threads.ok()) return sys::WithDescriptorRemedy(threads.status());
   std::vector<TaskCpu> task_cpus;
   for (const pid_t tid : *threads) task_cpus.push_back({.pid = tid});
   return task_cpus;
 }
 
 // Reads `online` or `present`: Documentation/ABI/testing/sysfs-devices-system-cpu.
+absl::StatusOr<std::string> ReadCpus(std::string_view state) {
+  return sys::ReadFile(absl::StrFormat("/sys/devices/system/cpu/%s", state));
+}
+
 absl::StatusOr<std::vector<int>> CpusThatAre(std::string_view state) {
-  const auto text = sys::ReadFile(absl::StrFormat("/sys/devices/system/cpu/%s", state));
-  if (!text.ok()) return text.status();
+  const auto text = ReadCpus(state);
+  if (!text.ok()) return sys::WithDescriptorRemedy(text.status());
   std::optional<std::vector<int>> cpus = base::ParseCpuList(*text);
   if (cpus && !cpus->empty()) return *std::move(cpus);
   return absl::UnavailableError(absl::StrFormat("sysfs does not say which CPUs are %s", state));
@@ -40,7 +45,8 @@ absl::StatusOr<std::vector<TaskCpu>> Cpus(const Target& target, const std::vecto
     if (wanted && allowed) task_cpus.push_back({.pid = -1, .cpu = cpu});
   }
   if (!task_cpus.empty()) return task_cpus;
-  return absl::NotFoundError(absl::StrFormat("%s is not online, or the event does not count there", Describe(target)));
+  return absl::NotFoundError(absl::StrFormat("%s is not online, or the event does not count there; online: %s",
+                                             Describe(target), base::Trim(ReadCpus("online").value_or("?"))));
 }
 
 }  // namespace

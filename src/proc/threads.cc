@@ -1,4 +1,4 @@
-// Lists /proc/PID/task.
+// Lists /proc/PID/task, and reads files of threads.
 #include "src/proc/threads.h"
 
 #include <algorithm>
@@ -11,6 +11,9 @@
 
 namespace perfkit::proc {
 namespace {
+
+// A status file may take several pages, for lists of groups and of CPUs.
+constexpr size_t kMaxStatusBytes = 1 << 20;
 
 std::string FolderOf(pid_t pid) { return pid == 0 ? "self" : absl::StrFormat("%d", pid); }
 
@@ -40,6 +43,18 @@ absl::StatusOr<std::string> ThreadName(pid_t pid, pid_t tid) {
       sys::ReadFile(absl::StrFormat("/proc/%s/task/%d/comm", FolderOf(pid), tid));
   if (!text.ok()) return text.status();
   return std::string(base::Trim(*text));
+}
+
+// "Uid:", and the real, effective, saved and file system user.
+std::optional<uid_t> UserOf(pid_t tid, const std::string& proc) {
+  const absl::StatusOr<std::string> text = sys::ReadFile(absl::StrFormat("%s/%d/status", proc, tid), kMaxStatusBytes);
+  if (!text.ok()) return std::nullopt;
+  std::optional<uid_t> user;
+  base::ForEachPiece(*text, '\n', [&](std::string_view line) {
+    const auto [key, users] = base::Cut(line, ':');
+    if (key == "Uid") user = base::ParseNumber<uid_t>(base::Cut(base::Trim(users), '\t').first);
+  });
+  return user;
 }
 
 }  // namespace perfkit::proc

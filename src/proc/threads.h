@@ -1,8 +1,9 @@
-// The threads of a process: the numbers in /proc/PID/task.
+// The threads of a process: the numbers in /proc/PID/task; and the name and the user of one.
 #pragma once
 
 #include <sys/types.h>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,5 +21,9 @@ absl::StatusOr<std::vector<pid_t>> ListThreads(pid_t pid, const std::string& pro
 
 // Returns the name of a thread of process `pid` (0 means this process). Errors: NotFound if there is no such thread.
 absl::StatusOr<std::string> ThreadName(pid_t pid, pid_t tid);
+
+// Returns the real user ID of thread `tid` of any process; nullopt if procfs does not show it. The owner of its folder
+// in procfs is another user, root, if the process is not dumpable (task_dump_owner in fs/proc/base.c).
+std::optional<uid_t> UserOf(pid_t tid, const std::string& proc = "/proc");
 
 }  // namespace perfkit::proc

@@ -14,6 +14,7 @@
 #include "src/sample/live_record.h"
 #include "src/sample/sampler_rings.h"
 #include "src/sys/clock.h"
+#include "src/sys/files.h"
 
 namespace perfkit::sample {
 
@@ -26,7 +27,7 @@ absl::StatusOr<StackRings::Shape> LiveStackReader::ChooseShape() const {
   StackRings::Shape shape{.rings = 2, .ring_bytes = StackRings::kDefaultBytes, .depth = depth};
   if (plan_.many_threads()) {
     const absl::StatusOr<std::vector<pid_t>> threads = proc::ListThreads(0);
-    if (!threads.ok()) return threads.status();
+    if (!threads.ok()) return sys::WithDescriptorRemedy(threads.status());
     shape.rings = std::bit_ceil(std::max(kMinRings, 2 * threads->size()));
   }
   const size_t most = SamplerRings::Memory(plan_);

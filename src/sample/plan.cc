@@ -4,6 +4,7 @@
 #include "src/sample/plan.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -182,7 +183,11 @@ absl::Status Plan::CheckOptions() const {
     return Wrong(
         absl::StrFormat("SamplerOptions::ring_bytes: %d. Remedy: at most %d.", options_.ring_bytes, kLargestRing));
   }
-  if (!(options_.cpu_budget >= 0)) return Wrong("SamplerOptions::cpu_budget: must be a fraction of a CPU, or 0");
+  if (!(options_.cpu_budget >= 0)) {
+    return Wrong(
+        absl::StrFormat("SamplerOptions::cpu_budget is %g. Remedy: a share of one CPU, such as 0.02, or 0 for none.",
+                        options_.cpu_budget));
+  }
   if (options_.cpu_budget > 0 && options_.mode != RingMode::kStream) {
     return Wrong(
         "SamplerOptions::cpu_budget: requires RingMode::kStream, because rings that overwrite are drained too rarely "
@@ -303,6 +308,17 @@ open::OpenRequest Plan::FollowerRequest(size_t event, size_t part, size_t follow
   return request;
 }
 
+// Describes, for messages, a part of the sampler that the user has not asked for by name: by the events that need it.
+std::string Plan::DescribePart(std::string_view part) const {
+  std::string names;
+  for (const PlannedEvent& event : std::span(events_).first(asked())) {
+    absl::StrAppendFormat(&names, "%s'%s'", names.empty() ? "" : ", ", event.config.name);
+  }
+  if (names.empty()) return absl::StrFormat("%s of %s", part, open::Describe(target_));
+  return absl::StrFormat("samples of event%s %s on %s (%s)", asked() == 1 ? "" : "s", names, open::Describe(target_),
+                         part);
+}
+
 open::OpenRequest Plan::RingOwnerRequest() const {
   open::OpenRequest request;
   request.attr.type = sys::kTypeSoftware;
@@ -315,7 +331,7 @@ open::OpenRequest Plan::RingOwnerRequest() const {
   request.attr.branch_sample_type = request.attr.sample_regs_user = 0;
   request.attr.read_format = ReadFormat(false, counts_lost_);
   request.may_restrict_to_user = false;
-  request.asked = absl::StrFormat("a ring for the samples of %s", open::Describe(target_));
+  request.asked = DescribePart("a ring");
   return request;
 }
 
@@ -327,7 +343,7 @@ open::OpenRequest Plan::TrackingRequest() const {
   request.attr.build_id = options_.side_band;
   request.attr.enable_on_exec = target_.enable_on_exec;
   request.attr.write_backward = 0;
-  request.asked = absl::StrFormat("the side band of %s", open::Describe(target_));
+  request.asked = DescribePart("the side band");
   return request;
 }
 

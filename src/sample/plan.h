@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -144,6 +145,7 @@ class Plan {
   void FillInheritance(sys::PerfEventAttr& attr) const;
   void ApplyStack(sys::PerfEventAttr& attr, const PlannedEvent& event, const SamplingLevel& level) const;
   open::OpenRequest Request(const EventConfig& config, size_t part) const;
+  std::string DescribePart(std::string_view part) const;
 
   SamplerOptions options_;
   Target target_;

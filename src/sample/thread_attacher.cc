@@ -20,6 +20,11 @@ namespace {
 // Maximum number of rounds that attach threads which started during the round before.
 constexpr int kRounds = 64;
 
+// Returns "1 thread" or "2 threads".
+std::string Number(size_t number, const char* noun) {
+  return absl::StrFormat("%d %s%s", number, noun, number == 1 ? "" : "s");
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<pid_t>> ThreadsNow(const Plan& plan) {
@@ -115,10 +120,12 @@ absl::Status ThreadAttacher::ExplainDescriptors(const absl::Status& status, size
   const size_t rings = (plan_.rings_by_cpu() ? cpus : threads) * (rings_.ring_sets() + tracking);
   rlimit limit{};
   sys::kernel().getrlimit(RLIMIT_NOFILE, &limit);
-  return absl::Status(status.code(), absl::StrFormat("%s %d threads on %d CPUs with %d events each, and %d rings, take "
-                                                     "%d descriptors; the limit is %d (ulimit -n).",
-                                                     std::string(status.message()), threads, cpus, each, rings,
-                                                     threads * cpus * each + rings, limit.rlim_cur));
+  return absl::Status(
+      status.code(),
+      absl::StrFormat("%s %s on %s with %s each, and %s, take %s besides those that are open; the limit is %d "
+                      "(ulimit -n).",
+                      status.message(), Number(threads, "thread"), Number(cpus, "CPU"), Number(each, "event"),
+                      Number(rings, "ring"), Number(threads * cpus * each + rings, "descriptor"), limit.rlim_cur));
 }
 
 }  // namespace perfkit::sample

@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "src/sys/files.h"
+
 namespace perfkit::sys {
 namespace {
 
@@ -16,7 +18,9 @@ constinit Kernel g_without_close{};
 
 absl::StatusOr<OwnedFd> DescriptorCheck::OpenFirst() {
   int ends[2];
-  if (kernel().pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "cannot open a pipe");
+  if (kernel().pipe2(ends, O_CLOEXEC) != 0) {
+    return WithDescriptorRemedy(absl::ErrnoToStatus(errno, "cannot open a pipe"));
+  }
   const OwnedFd writer(ends[1]);
   return OwnedFd(ends[0]);
 }

@@ -30,6 +30,11 @@ ssize_t ReadSome(int fd, char* buffer, size_t size) {
 
 }  // namespace
 
+absl::Status WithDescriptorRemedy(const absl::Status& error) {
+  if (!absl::IsResourceExhausted(error)) return error;
+  return {error.code(), absl::StrFormat("%s. Remedy: %s.", error.message(), kMoreDescriptors)};
+}
+
 OwnedFd OpenToRead(const char* path) { return OwnedFd(kernel().open(path, O_RDONLY)); }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most) {

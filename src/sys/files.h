@@ -22,6 +22,9 @@ constexpr size_t kLargestFile = 64 << 20;
 // The remedy if a file can't be opened for lack of a descriptor (ResourceExhausted).
 inline constexpr std::string_view kMoreDescriptors = "raise the limit on descriptors (ulimit -n), or close some";
 
+// Returns `error` with kMoreDescriptors as its remedy if it is ResourceExhausted: the code of EMFILE and ENFILE.
+absl::Status WithDescriptorRemedy(const absl::Status& error);
+
 // Returns the contents of `path`. Errors: NotFound, PermissionDenied or another code by errno; OutOfRange beyond `most`
 // bytes.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most = kLargestFile);

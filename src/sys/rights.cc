@@ -28,28 +28,31 @@ bool InInitialUserNamespace(const std::string& proc) {
   return target.empty() || target == "user:[4026531837]";
 }
 
-bool HasCapability(const std::string& proc) {
+// Returns the effective capabilities as bits; 0 if they cannot be read.
+uint64_t EffectiveCapabilities(const std::string& proc) {
   // Capabilities belong to threads, and the kernel asks for those of the thread that opens the event.
   const auto text = ReadFile(proc + "/thread-self/status");
-  if (!text.ok()) return false;
-  bool found = false;
+  if (!text.ok()) return 0;
+  uint64_t set = 0;
   base::ForEachPiece(*text, '\n', [&](std::string_view line) {
     const auto [key, value] = base::Cut(line, ':');
     if (key != "CapEff") return;
-    const uint64_t set = base::ParseNumber(base::Trim(value), 16).value_or(0);
-    found = (set >> kCapPerfmon & 1) != 0 || (set >> kCapSysAdmin & 1) != 0;
+    set = base::ParseNumber(base::Trim(value), 16).value_or(0);
   });
-  return found;
+  return set;
 }
 
 }  // namespace
 
 Rights ReadRights(const std::string& proc) {
-  const bool may = HasCapability(proc), counts = InInitialUserNamespace(proc);
+  const uint64_t set = EffectiveCapabilities(proc);
+  const bool is_admin = (set >> kCapSysAdmin & 1) != 0;
+  const bool may = (set >> kCapPerfmon & 1) != 0 || is_admin, counts = InInitialUserNamespace(proc);
   return {.paranoid = ReadParanoid(proc),
           .euid = kernel().geteuid(),
           .perfmon = may && counts,
-          .perfmon_elsewhere = may && !counts};
+          .perfmon_elsewhere = may && !counts,
+          .sys_admin = is_admin && counts};
 }
 
 std::string DescribeRights(const Rights& rights) {

@@ -18,6 +18,8 @@ struct Rights {
   // In another one, as in a container of an ordinary user, the capabilities do not count (perfmon_capable).
   bool perfmon = false;
   bool perfmon_elsewhere = false;  // The same in another user namespace.
+  // Effective CAP_SYS_ADMIN in the initial user namespace. Uprobes require it (open/explain.cc).
+  bool sys_admin = false;
 
   // Returns true if events of this process's own threads may include the kernel's work on their behalf.
   bool may_count_kernel() const { return perfmon || (paranoid && *paranoid <= 1); }

@@ -7,12 +7,15 @@
 
 #include <utility>
 
+#include "src/sys/files.h"
 #include "src/sys/kernel.h"
 
 namespace perfkit::sys {
 namespace {
 
 constexpr int kLongestSleepMs = 100;
+
+absl::Status OpenError(const char* what) { return WithDescriptorRemedy(absl::ErrnoToStatus(errno, what)); }
 
 // Sleeps for `timeout_ms`; at most for kLongestSleepMs, because Wake can't end it.
 void Sleep(int timeout_ms) {
@@ -28,10 +31,10 @@ Waiter::Waiter(OwnedFd epoll, OwnedFd reader, OwnedFd writer)
 
 absl::StatusOr<Waiter> Waiter::Open(int fd) {
   int ends[2];
-  if (kernel().pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return absl::ErrnoToStatus(errno, "cannot open a pipe");
+  if (kernel().pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return OpenError("cannot open a pipe");
   OwnedFd reader(ends[0]), writer(ends[1]);
   OwnedFd epoll(kernel().epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll) return absl::ErrnoToStatus(errno, "cannot open an epoll descriptor");
+  if (!epoll) return OpenError("cannot open an epoll descriptor");
   for (const int watched : {fd, reader.get()}) {
     if (watched < 0) continue;
     epoll_event event{};

@@ -73,6 +73,13 @@ TEST_CASE("what can be opened is what the kernel lets this process open", "[capa
   }
 }
 
+TEST_CASE("the remedy for tracefs lets a group read its files", "[capabilities]") {
+  const Capability row = ProbeCapabilities().of(Id::kTracepoints);
+  CHECK(row.remedy.find("chmod") == std::string::npos);
+  if (row.remedy.find("mount") == std::string::npos) SKIP_TEST("tracefs is not what is missing here");
+  CHECK(row.remedy.find("mount -o remount,mode=750,gid=GROUP /sys/kernel/tracing") != std::string::npos);
+}
+
 TEST_CASE("descriptors are what the limit leaves", "[capabilities]") {
   rlimit limit{};
   REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);

@@ -90,8 +90,8 @@ TEST_CASE("tracepoints that are not there are answered with near ones", "[parser
   CHECK(Refusal("sched:*") == "event 'sched:*': patterns stand for many events; name one ('sched:sched_switch')");
   CHECK(Refusal("sched:..") == "event 'sched:..': a tracepoint is written 'group:name'");
   CHECK(Refusal("sched_wakeup") ==
-        "event 'sched_wakeup': no event or PMU is called 'sched_wakeup'; did you mean 'sched:sched_wakeup'? (list them "
-        "with perfkit's list example)");
+        "event 'sched_wakeup': no event or PMU is called 'sched_wakeup'; did you mean 'sched:sched_wakeup'? (perf list "
+        "shows them)");
 }
 
 TEST_CASE("without tracefs a tracepoint's error says how to mount it", "[parser][tracepoint]") {
@@ -107,17 +107,16 @@ TEST_CASE("without tracefs a tracepoint's error says how to mount it", "[parser]
 
 TEST_CASE("wrong names are answered with near ones", "[parser][errors]") {
   CHECK(Refusal("cylces:u") ==
-        "event 'cylces:u': no event or PMU is called 'cylces'; did you mean 'cycles'? (list them with perfkit's list "
-        "example)");
+        "event 'cylces:u': no event or PMU is called 'cylces'; did you mean 'cycles'? (perf list shows them)");
   CHECK(Refusal("L1-dcache-load-mises") ==
         "event 'L1-dcache-load-mises': no event or PMU is called 'L1-dcache-load-mises'; did you mean "
-        "'L1-dcache-load-misses', 'L1-icache-load-misses', 'L1-dcache-loads'? (list them with perfkit's list example)");
+        "'L1-dcache-load-misses', 'L1-icache-load-misses', 'L1-dcache-loads'? (perf list shows them)");
   CHECK(
       Refusal("Context_Switches") ==
-      "event 'Context_Switches': no event or PMU is called 'Context_Switches'; did you mean 'context-switches'? (list "
-      "them with perfkit's list example)");
-  CHECK(Refusal("zzzzzz") ==
-        "event 'zzzzzz': no event or PMU is called 'zzzzzz' (list them with perfkit's list example)");
+      "event 'Context_Switches': no event or PMU is called 'Context_Switches'; did you mean 'context-switches'? (perf "
+      "list shows them)");
+  CHECK(Refusal("zzzzzz") == "event 'zzzzzz': no event or PMU is called 'zzzzzz' (perf list shows them)");
+  CHECK(Refusal("system-calls") == "event 'system-calls': only Measure counts 'system-calls' (measure.h)");
   CHECK(Refusal("msr") == "event 'msr': 'msr' is a PMU, not an event; write one of its events, as in 'msr/tsc/'");
   CHECK(Refusal("duration_time") ==
         "event 'duration_time': 'duration_time' is a clock of the perf tool, not an event; use 'task-clock'");
@@ -214,6 +213,13 @@ TEST_CASE("constants resolve as their names do", "[resolve]") {
   CHECK(by_constant->parts[1].config == by_name->parts[1].config);
   CHECK(ResolveEvent(event::kContextSwitches, intel)->kernel_side);
   CHECK(ResolveEvent(event::kTaskClock, intel)->unit == "ns");
+}
+
+TEST_CASE("a null pointer is no event", "[resolve]") {
+  const char* const none = nullptr;
+  const absl::Status status = ResolveEvent(EventSpec(none), VmRoots()).status();
+  CHECK(absl::IsInvalidArgument(status));
+  CHECK(status == ResolveEvent("", VmRoots()).status());
 }
 
 TEST_CASE("a constant of one's own is taken as it stands", "[resolve]") {

@@ -52,7 +52,7 @@ mutant(capability_of_another_bit FILE src/sys/rights.cc TEST sys_test
        FROM [[constexpr unsigned kCapPerfmon = 38;]] TO [[constexpr unsigned kCapPerfmon = 39;]]
        SAYS "Errors say that a process with CAP_PERFMON has none.")
 mutant(admin_is_no_perfmon FILE src/sys/rights.cc TEST sys_test
-       FROM [[|| (set >> kCapSysAdmin & 1) != 0;]] TO [[|| (set >> (kCapSysAdmin + 1) & 1) != 0;]]
+       FROM [[is_admin = (set >> kCapSysAdmin & 1) != 0;]] TO [[is_admin = (set >> (kCapSysAdmin + 1) & 1) != 0;]]
        SAYS "A process with CAP_SYS_ADMIN is told that it may not count the kernel.")
 mutant(permitted_is_effective FILE src/sys/rights.cc TEST sys_test
        FROM [[if (key != "CapEff") return;]] TO [[if (key != "CapPrm") return;]]

@@ -1,12 +1,16 @@
 // The table of remedies: a cause made on purpose, the text that it gives, and the remedy of that text, applied.
 #include "src/open/explain.h"
 
+#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <functional>
@@ -19,6 +23,7 @@
 #include "src/sys/kernel.h"
 #include "src/sys/perf_error.h"
 #include "tests/support/as_user.h"
+#include "tests/support/fake_kernel.h"
 #include "tests/support/skip.h"
 
 namespace perfkit::open {
@@ -90,7 +95,7 @@ const Row kRows[] = {
      Code::kUnavailable, "cannot sample", "count it",
      [](OpenRequest& request) { request.attr.sample_period_or_freq = 0; }},
     {"a probe", "uprobe:libc.so.6:malloc", User::kOrdinary, Nothing, Code::kPermissionDenied,
-     "probes are for privileged processes", "grant CAP_PERFMON", nullptr},
+     "uprobes are for privileged processes only", "grant CAP_SYS_ADMIN, or run as root", nullptr},
     {"a whole CPU", "cpu-clock:u", User::kOrdinary, WholeCpu, Code::kPermissionDenied, "may not watch whole CPUs",
      "paranoid=0, or grant CAP_PERFMON", nullptr},
     {"another user's task", "task-clock:u", User::kOrdinary, [](OpenRequest& request) { request.pid = 1; },
@@ -181,6 +186,65 @@ TEST_CASE("each cause is named, and the remedy that is named works", "[explain]"
     met_rows += met;
   }
   CHECK(met_rows >= 5);  // frequency, period, clock, and what is not there: on any machine
+}
+
+// The kernel of CVE-2025-38466's mend: the type of the PMU is refused to all but the administrator.
+absl::Status RefusedProbe(const char* pmu, pid_t pid, const sys::Rights& rights) {
+  constexpr uint32_t kProbeType = 8;
+  testing::FakeKernel fake;
+  fake.below().perf_event_open = [](const sys::PerfEventAttr* attr, pid_t, int, int, unsigned long) {
+    if (attr->type != kProbeType) return sys::kLinux.open("/dev/null", 0);
+    errno = EACCES;
+    return -1;
+  };
+  OpenRequest request;
+  request.attr.type = kProbeType;
+  request.pid = pid;
+  request.pmu = pmu;
+  request.asked = "a probe";
+  return OpenEvent(request, rights).status();
+}
+
+TEST_CASE("a uprobe takes CAP_SYS_ADMIN, and CAP_PERFMON is not advised", "[explain]") {
+  for (const pid_t pid : {0, -1, 1}) {
+    const absl::Status without = RefusedProbe("uprobe", pid, {.paranoid = 2, .euid = 1000});
+    CHECK(absl::IsPermissionDenied(without));
+    CHECK(Has(without, "uprobes are for privileged processes only"));
+    CHECK(Has(without, "Remedy: grant CAP_SYS_ADMIN, or run as root (kernels since July 2025"));
+    const absl::Status perfmon = RefusedProbe("uprobe", pid, {.paranoid = 2, .euid = 1000, .perfmon = true});
+    CHECK(absl::IsPermissionDenied(perfmon));
+    CHECK(Has(perfmon, "this kernel permits uprobes with CAP_SYS_ADMIN only"));
+    CHECK(Has(perfmon, "Remedy: grant CAP_SYS_ADMIN, or run as root"));
+  }
+  const sys::Rights admin{.paranoid = 2, .euid = 0, .perfmon = true, .perfmon_elsewhere = false, .sys_admin = true};
+  CHECK(Has(RefusedProbe("uprobe", 0, admin), "a security module or a seccomp filter"));
+  CHECK(Has(RefusedProbe("kprobe", 0, {.paranoid = 2, .euid = 1000}), "Remedy: grant CAP_PERFMON"));
+}
+
+TEST_CASE("a task of this user that may not be traced is told from another user's", "[explain]") {
+  CHECK(testing::AsOrdinaryUser([] {
+    int ends[2];
+    if (pipe(ends) != 0) return false;
+    const pid_t child = fork();
+    if (child == 0) {
+      prctl(PR_SET_DUMPABLE, 0);
+      (void)!write(ends[1], "x", 1);
+      for (;;) pause();
+    }
+    char ready;
+    bool told = child > 0 && read(ends[0], &ready, 1) == 1;
+    OpenRequest request = RequestFor(*ParseEvent("task-clock:u"), 0);
+    request.pid = child;
+    const absl::Status status = Open(request);
+    told = told && Has(status, absl::StrFormat("task %d is this user's, but may not be traced", child).c_str()) &&
+           Has(status, "Remedy: let it be dumpable (man 2 prctl), or grant CAP_PERFMON");
+    // A process that perf is closed to, or that has the right, can't tell.
+    told = told || status.ok() || Has(status, "seccomp");
+    if (!told) printf("%s\n", std::string(status.message()).c_str());
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    return told;
+  }));
 }
 
 // What holds in one process only: a filter, a limit. Run in a child.

@@ -1,13 +1,19 @@
 // Threads and CPUs of targets on the live machine.
 #include "src/open/task_cpu.h"
 
+#include <errno.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <string>
 #include <thread>
 
+#include "src/base/text.h"
+#include "src/sys/files.h"
+#include "tests/support/fake_kernel.h"
 #include "tests/support/work.h"
 
 namespace perfkit::open {
@@ -45,8 +51,29 @@ TEST_CASE("what is not there is not found, by name", "[place]") {
   CHECK(absl::IsNotFound(TaskCpusOf(Target::Process(1 << 22)).status()));
   const auto cpu = TaskCpusOf(Target::Cpu(60'000));
   CHECK(absl::IsNotFound(cpu.status()));
-  CHECK(std::string(cpu.status().message()).find("CPU 60000") != std::string::npos);
+  const std::string online(base::Trim(sys::ReadFile("/sys/devices/system/cpu/online").value()));
+  CHECK(cpu.status().message() == "CPU 60000 is not online, or the event does not count there; online: " + online);
   CHECK(absl::IsNotFound(TaskCpusOf(Target::System(), {60'000}).status()));
+}
+
+TEST_CASE("without a descriptor to list them, threads and CPUs are answered with the limit", "[place]") {
+  testing::FakeKernel fake;
+  fake.FailAll(testing::Call::kOpen, EMFILE);
+  const absl::Status cpus = TaskCpusOf(Target::System()).status();
+  CHECK(absl::IsResourceExhausted(cpus));
+  CHECK(std::string(cpus.message()).ends_with(". Remedy: raise the limit on descriptors (ulimit -n), or close some."));
+
+  rlimit limit{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const rlimit before = limit;
+  limit.rlim_cur = 0;
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const absl::Status threads = TaskCpusOf(Target::AllThreads()).status();
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(
+      threads.message() ==
+      "cannot list /proc/self/task: Too many open files. Remedy: raise the limit on descriptors (ulimit -n), or close "
+      "some.");
 }
 
 }  // namespace

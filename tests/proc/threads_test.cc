@@ -1,6 +1,7 @@
 // Thread lists, against threads that the test starts itself.
 #include "src/proc/threads.h"
 
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "tests/support/as_user.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/work.h"
 
 namespace perfkit::proc {
@@ -72,6 +74,21 @@ TEST_CASE("an ordinary user may list other users' threads", "[threads]") {
     const auto threads = ListThreads(1);
     return threads.ok() ? std::count(threads->begin(), threads->end(), 1) == 1 : absl::IsNotFound(threads.status());
   }));
+}
+
+TEST_CASE("the user of a thread is its real one, dumpable or not", "[threads]") {
+  CHECK(UserOf(Tid()) == getuid());
+  CHECK(testing::AsOrdinaryUser([] {
+    const bool dumpable = UserOf(Tid()) == getuid();
+    prctl(PR_SET_DUMPABLE, 0);
+    return dumpable && UserOf(Tid()) == getuid();
+  }));
+  CHECK_FALSE(UserOf(0x7ffffffe));
+  const testing::TempFolder proc;
+  proc.Write("/7/status", "Name:\tUid:\t3\nUid:\t1000\t0\t0\t0\n");
+  CHECK(UserOf(7, proc.path()) == 1000u);
+  proc.Write("/7/status", "Name:\tx\nUid:\tnobody\n");
+  CHECK_FALSE(UserOf(7, proc.path()));
 }
 
 }  // namespace

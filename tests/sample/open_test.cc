@@ -48,6 +48,11 @@ TEST_CASE("a group is tried switched on, so that one that can never run is refus
 TEST_CASE("options that make no sense are refused with the reason", "[sampler_open]") {
   SamplerOptions options;
   CHECK(Has(Refused(options), "at least one event"));
+  options.events = {{.event = "cpu-clock"}};
+  options.cpu_budget = -1;
+  CHECK(Refused(options) ==
+        "SamplerOptions::cpu_budget is -1. Remedy: a share of one CPU, such as 0.02, or 0 for none.");
+  options.cpu_budget = 0;
   options.events = {{.event = "no-such-event"}};
   CHECK(Has(Refused(options), "no-such-event"));
   options.events = {{.event = "cpu-clock", .rate = Frequency{0}}};
@@ -136,6 +141,30 @@ TEST_CASE("the ceiling on memory holds for rings of threads, late ones too", "[s
   testing::CheckAccountingBalances(sampler->stats());
 }
 
+TEST_CASE("a target that may not be sampled is told with the events that were asked for", "[sampler_open]") {
+  SamplerOptions options = FaultOptions();
+  options.events.push_back({.event = "cpu-clock:u"});
+  testing::FakeKernel fake;
+  const auto refused = [&](const Target& target) {
+    return std::string(Sampler::Open(options, target).status().message());
+  };
+  options.side_band = true;
+  // Refuses all but Explain's dummy on this thread.
+  fake.below().perf_event_open = [](const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group,
+                                    unsigned long flags) {
+    if (pid == 0) return sys::kLinux.perf_event_open(attr, pid, cpu, group, flags);
+    return errno = EACCES, -1;
+  };
+  const std::string process = refused(Target::Process(1)), system = refused(Target::System());
+  CAPTURE(process, system);
+  CHECK(process.starts_with("samples of events 'page-faults:u', 'cpu-clock:u' on process 1 ("));
+  CHECK(system.starts_with("samples of events 'page-faults:u', 'cpu-clock:u' on the whole system ("));
+  options.events.pop_back();
+  CHECK(refused(Target::Process(1)).starts_with("samples of event 'page-faults:u' on process 1 ("));
+  options.events.clear();
+  CHECK(refused(Target::Process(1)).find(" of process 1: perf_event_open said") != std::string::npos);
+}
+
 TEST_CASE("a thread that does not exist cannot be sampled", "[sampler_open]") {
   CHECK(absl::IsNotFound(Sampler::Open(FaultOptions(), Target::Thread(0x3ffffffe)).status()));
 }
@@ -197,7 +226,9 @@ TEST_CASE("without descriptors the message says how many are needed", "[sampler_
   };
   fake.FailNth(needed, EMFILE, testing::Call::kPerfEventOpen);
   const auto again = Sampler::Open(FaultOptions(), Target::AllThreads());
-  CHECK(Has(std::string(again.status().message()), "the limit is 123"));
+  const std::string text(again.status().message());
+  CHECK(Has(text, " besides those that are open; the limit is 123 (ulimit -n)."));
+  for (const char* const wrong : {" 1 threads", " 1 CPUs", " 1 events", " 1 rings"}) CHECK_FALSE(Has(text, wrong));
 }
 
 TEST_CASE("without a descriptor for a ring or an event, rings do not shrink, and the remedy is more descriptors",

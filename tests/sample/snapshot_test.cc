@@ -103,7 +103,7 @@ TEST_CASE("other threads' records are missed by no snapshot", "[snapshot][law]")
 }
 
 // Two snapshots make the rings with its records the active ones again.
-TEST_CASE("what an ended thread wrote is read although two snapshots follow each other", "[snapshot]") {
+TEST_CASE("what an ended thread wrote is read although two snapshots follow each other", "[snapshot][law]") {
   FreshPages memory(20);
   std::atomic<int> turn = 0;
   std::thread thread([&] {

@@ -49,6 +49,13 @@ TEST_CASE("CAP_PERFMON or CAP_SYS_ADMIN, in effect, frees from the level", "[rig
   CHECK_FALSE(FromProc("2", std::string(1000, '\n') + "CapEff").perfmon);
 }
 
+TEST_CASE("CAP_SYS_ADMIN is told from CAP_PERFMON", "[rights]") {
+  CHECK(FromProc("2", Caps("0000000000200000")).sys_admin);
+  CHECK(FromProc("2", Caps("000001ffffffffff")).sys_admin);
+  CHECK_FALSE(FromProc("2", Caps("0000004000000000")).sys_admin);
+  CHECK_FALSE(FromProc("2", "").sys_admin);
+}
+
 TEST_CASE("what a level permits", "[rights]") {
   CHECK((Rights{.paranoid = -1}).may_watch_cpus());
   CHECK((Rights{.paranoid = 0}).may_watch_cpus());
@@ -97,6 +104,7 @@ TEST_CASE("capabilities of another user namespace do not free from the level", "
     REQUIRE(::symlink(target.c_str(), (folder.path() + "/thread-self/ns/user").c_str()) == 0);
     const Rights rights = ReadRights(folder.path());
     CHECK(rights.perfmon == is_initial);
+    CHECK(rights.sys_admin == is_initial);
     CHECK(DescribeRights(rights).ends_with(is_initial ? ", with CAP_PERFMON" : "its own does not count)"));
   }
   constexpr int kMayNot = 77;

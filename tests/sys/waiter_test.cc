@@ -1,6 +1,7 @@
 // Waiting for a descriptor, for a time, for a call from elsewhere; and the thread that does so.
 #include "src/sys/waiter.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -56,6 +57,16 @@ TEST_CASE("a waiter that cannot be opened leaves nothing open", "[waiter]") {
   const perfkit::testing::SweepTally tally =
       perfkit::testing::SweepFaults([&] { return Waiter::Open(pipe.ends[0]).status(); });
   CHECK(tally.refused > 0);
+}
+
+TEST_CASE("a waiter without a descriptor is answered with the limit", "[waiter]") {
+  perfkit::testing::FakeKernel fake;
+  for (const auto call : {perfkit::testing::Call::kPipe, perfkit::testing::Call::kEpollCreate}) {
+    fake.FailAll(call, EMFILE);
+    const std::string text(Waiter::Open().status().message());
+    fake.Forgive();
+    CHECK(text.ends_with(": Too many open files. Remedy: raise the limit on descriptors (ulimit -n), or close some."));
+  }
 }
 
 TEST_CASE("a waiter whose descriptors were closed sleeps instead, so that a loop takes no CPU", "[waiter]") {
