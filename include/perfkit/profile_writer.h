@@ -55,7 +55,7 @@ std::vector<ProfileFormat> ProfileFormats();
 
 // Writes a profile to a file, in the format of its extension (or prefix: "callgrind.out.1234"). Writes to a temporary
 // file and renames it when it is complete: readers never see a part, and a failure leaves the old file. Writes to pipes
-// and devices (/dev/stdout) directly.
+// and devices directly, if their names have such an extension: for /dev/stdout, call the format's ProfileFormat::write.
 // Errors: InvalidArgument if no format has that extension (the message lists them), or if the profile does not pass
 // Check(); Unimplemented if the format needs perfkit::exporters, which is not linked; that of a failed system call.
 absl::Status WriteProfile(const Profile& profile, const std::string& path, const WriteOptions& options = {});

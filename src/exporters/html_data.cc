@@ -77,7 +77,8 @@ void WriteAccounting(const ProfileAccounting& accounting, JsonWriter& json) {
   json.Member("task_records_lost", accounting.task_records_lost);
   json.Member("zone_records_lost", accounting.zone_records_lost).Member("switches_lost", accounting.switches_lost);
   json.Member("side_band_lost", accounting.side_band_lost).Member("unattributed", accounting.unattributed);
-  json.Member("own_cpu_ns", accounting.own_cpu_ns).Member("kernel_cpu_ns", accounting.kernel_cpu_ns).EndObject();
+  json.Member("own_cpu_ns", accounting.own_cpu_ns).Member("naming_cpu_ns", accounting.naming_cpu_ns);
+  json.Member("kernel_cpu_ns", accounting.kernel_cpu_ns).EndObject();
   json.Key("notes").BeginArray();
   for (const std::string& note : accounting.notes) json.String(note);
   json.EndArray();

@@ -71,9 +71,12 @@ std::string ProfileTroubles(const ProfileAccounting& accounting) {
   add(accounting.side_band_lost, "records of mappings and threads lost: names may be missing");
   add(accounting.unattributed, "samples of no known event: left out");
   if (accounting.own_cpu_ns != 0 || accounting.kernel_cpu_ns != 0) {
-    text += absl::StrFormat("# cost: %s of CPU time in this process, about %s in the kernel\n",
-                            WeightText(accounting.own_cpu_ns, ProfileUnit::kNanoseconds),
-                            WeightText(accounting.kernel_cpu_ns, ProfileUnit::kNanoseconds));
+    const auto time = [](uint64_t ns) { return WeightText(ns, ProfileUnit::kNanoseconds); };
+    const std::string naming = accounting.naming_cpu_ns == 0 ? ""
+                                                             : absl::StrFormat(" (%s of it after sampling, for names)",
+                                                                               time(accounting.naming_cpu_ns));
+    text += absl::StrFormat("# cost: %s of CPU time in this process%s, about %s in the kernel\n",
+                            time(accounting.own_cpu_ns), naming, time(accounting.kernel_cpu_ns));
   }
   for (const std::string& note : accounting.notes) text += absl::StrFormat("# %s\n", OneLine(note));
   return text;

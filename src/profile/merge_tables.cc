@@ -89,6 +89,7 @@ void AddAccounting(ProfileAccounting& to, const ProfileAccounting& from) {
   to.side_band_lost += from.side_band_lost;
   to.unattributed += from.unattributed;
   to.own_cpu_ns += from.own_cpu_ns;
+  to.naming_cpu_ns += from.naming_cpu_ns;
   to.kernel_cpu_ns += from.kernel_cpu_ns;
   for (const std::string& note : from.notes) {
     if (std::find(to.notes.begin(), to.notes.end(), note) == to.notes.end()) to.notes.push_back(note);

@@ -9,6 +9,7 @@
 #include "src/profile/event_choice.h"
 #include "src/profile/report_sections.h"
 #include "src/profile/sink_buffer.h"
+#include "src/profile/text_table.h"
 
 namespace perfkit {
 
@@ -25,7 +26,9 @@ std::string FormatReport(const Profile& profile, const ReportOptions& options) {
   std::string text;
   if (options.accounting) text = profile::AccountingSection(context);
   if (context.total.weight == 0) {
-    text += absl::StrFormat("#\n# %s has no weight: there is nothing to show\n", profile.events[*event].name);
+    const uint64_t span_ns = profile.to_ns - std::min(profile.from_ns, profile.to_ns);
+    text += absl::StrFormat("#\n# %s has no weight in %s: there is nothing to show\n", profile.events[*event].name,
+                            profile::WeightText(span_ns, ProfileUnit::kNanoseconds));
   } else {
     text += profile::FlatSection(context);
     if (options.call_tree) text += profile::CallTreeSection(context);

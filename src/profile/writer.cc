@@ -50,7 +50,7 @@ absl::Status UnknownFormat(std::string_view path) {
   }
   return absl::Status(
       absl::StatusCode::kInvalidArgument,
-      absl::StrFormat("cannot write %s: no format has that extension. Remedy: choose one of%s", path, extensions));
+      absl::StrFormat("cannot write '%s': no format has that extension. Remedy: choose one of%s", path, extensions));
 }
 
 absl::Status ShowsNoFrame(std::string_view path, const ProfileFormat& format) {

@@ -306,6 +306,7 @@ Profile Impl::MakeProfile() {
   const uint64_t now_ns = is_last ? stopped_ns_ : MonotonicNs();
   SamplerStats stats = sampler_->stats();
   Profile profile;
+  const uint64_t sampling_cpu_ns = own_cpu_ns_;
   {
     const CpuTime cpu_time(own_cpu_ns_);
     const auto on_named = [this](double done) {
@@ -326,6 +327,7 @@ Profile Impl::MakeProfile() {
     if (forgets) forgotten_[i] = now;
   }
   profile.accounting.own_cpu_ns += own_cpu_ns_;
+  profile.accounting.naming_cpu_ns = own_cpu_ns_ - sampling_cpu_ns;
   profile.accounting.notes.insert(profile.accounting.notes.begin(), notes_.begin(), notes_.end());
   AddAccounting(profile, stats);
   return profile;

@@ -147,10 +147,13 @@ absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options) {
                         "a flight recorder has no batches: its samples are read by Snapshot and Stop. Remedy: choose "
                         "RingMode::kStream, or leave SessionOptions::on_batch empty");
   }
-  if (options.keep && (options.frames == nullptr || options.mode == RingMode::kOverwrite)) {
+  if (options.keep && options.frames == nullptr) {
     return absl::Status(absl::StatusCode::kInvalidArgument,
-                        "cannot keep slow frames without a FrameCounter, or in rings that are overwritten. Remedy: set "
-                        "SessionOptions::frames, and choose RingMode::kStream");
+                        "cannot keep slow frames without a FrameCounter. Remedy: set SessionOptions::frames");
+  }
+  if (options.keep && options.mode == RingMode::kOverwrite) {
+    return absl::Status(absl::StatusCode::kInvalidArgument,
+                        "cannot keep slow frames from rings that are overwritten. Remedy: choose RingMode::kStream");
   }
   if (options.keep && options.keep->worst_by.size() > FrameRanks::kMaxNames) {
     return absl::Status(absl::StatusCode::kInvalidArgument,

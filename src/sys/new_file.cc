@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -29,12 +30,17 @@ absl::StatusOr<std::optional<OwnedFd>> OpenSpecial(const std::string& path) {
 // Creates a file beside `path` with an unused name: two programs may write the same file at once.
 absl::StatusOr<NewFile> CreateAside(const std::string& path) {
   constexpr int kAttempts = 100;
+  const size_t name = path.rfind('/') + 1;  // 0 if there is none.
+  const std::string folder = name == 0 ? "." : path.substr(0, std::max<size_t>(name - 1, 1));
   absl::Status status;
   for (int i = 0; i < kAttempts; ++i) {
     const std::string aside = absl::StrFormat("%s.%d-%d.new", path, kernel().getpid(), i);
     absl::StatusOr<NewFile> file = NewFile::Create(aside, path, O_EXCL);
-    if (file.ok() || !absl::IsAlreadyExists(file.status())) return file;
-    status = file.status();
+    if (file.ok()) return file;
+    status = absl::Status(file.status().code(),
+                          absl::StrFormat("cannot write %s: a new file is made in its folder, '%s', first: %s", path,
+                                          folder, std::string(file.status().message())));
+    if (!absl::IsAlreadyExists(status)) break;
   }
   return status;
 }

@@ -83,7 +83,8 @@ function profileFacts(model) {
     facts.push([`${count(model.merged_samples, 'sample')} without a time: in the graph, not on the time axis`, true]);
   }
   if (accounting.own_cpu_ns || accounting.kernel_cpu_ns) {
-    facts.push([`profiling took ${duration(accounting.own_cpu_ns)} of CPU, and about ${duration(accounting.kernel_cpu_ns)} in the kernel`, false]);
+    const naming = accounting.naming_cpu_ns ? ` (${duration(accounting.naming_cpu_ns)} of it after sampling, for names)` : '';
+    facts.push([`profiling took ${duration(accounting.own_cpu_ns)} of CPU${naming}, and about ${duration(accounting.kernel_cpu_ns)} in the kernel`, false]);
   }
   return facts;
 }
