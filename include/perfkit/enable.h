@@ -20,6 +20,10 @@
 #define PERFKIT_ENABLE 1
 #endif
 
+#if PERFKIT_ENABLE && __cplusplus < 202002L
+#error "perfkit needs C++20: compile with -std=c++20 or later"
+#endif
+
 // The namespace of everything that differs between 0 and 1. So files compiled with 0 and with 1 never share inline
 // functions, and do not link if one passes perfkit's objects to the other. Do not forward-declare perfkit's classes,
 // whose namespace differs: include the headers.
