@@ -87,7 +87,7 @@ mutant(right_rest_keeps_its_offset FILE src/proc/space.cc TEST proc_test
        TO [[]]
        SAYS "Code after a mapping that was cut is named as other functions of its file.")
 mutant(left_rest_is_lost FILE src/proc/space.cc TEST proc_test
-       FROM [[if (left.begin < left.end) ranges_.insert(first, left);]] TO [[if (left.begin > left.end) ranges_.insert(first, left);]]
+       FROM [[if (left.begin < left.end &&]] TO [[if (left.begin > left.end &&]]
        SAYS "Code before a new mapping has no names any more.")
 mutant(range_includes_its_end FILE src/proc/space.cc TEST proc_test
        FROM [[return at < range.end;]] TO [[return at <= range.end;]]
