@@ -223,6 +223,14 @@ TEST_CASE("programs without the benchmark library do not notice the preload libr
   CHECK(output.text == "fine\n");
 }
 
+TEST_CASE("benchmarks of a library that is loaded for itself run as without the preload library") {
+  if (testing::kSanitized) SKIP_TEST(kLoadedFirst);
+  const Output output = Run("LD_PRELOAD=" PERFKIT_PRELOAD " " PERFKIT_PLUGIN " --benchmark_filter=KeepRunning/ 2>&1");
+  INFO(output.text);
+  CHECK(output.code == 0);
+  CHECK_THAT(output.text, Contains("KeepRunning/iterations:16"));
+}
+
 TEST_CASE("a benchmark that preloading cannot reach says so") {
   if (testing::kSanitized) SKIP_TEST(kLoadedFirst);
   const Output output = Run("LD_PRELOAD=" PERFKIT_PRELOAD " /bin/echo --benchmark_filter=x 2>&1");

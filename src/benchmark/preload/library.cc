@@ -2,6 +2,7 @@
 // missing is no error: versions are told apart by what they export, and only then by the number that newer ones return.
 #include "src/benchmark/preload/library.h"
 
+#include <atomic>
 #include <cstdlib>
 
 namespace perfkit::preload {
@@ -34,6 +35,14 @@ Library Ask() {
 }
 
 }  // namespace
+
+void* LibraryOf(const void* caller) {
+  static std::atomic<void*> latest{nullptr};
+  Dl_info of_caller{}, own{};
+  if (dladdr(caller, &of_caller) == 0 || dladdr(reinterpret_cast<const void*>(&LibraryOf), &own) == 0) return nullptr;
+  if (of_caller.dli_fbase != own.dli_fbase) latest = dlopen(of_caller.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  return latest;
+}
 
 std::string WhyNotServed(const std::string& version, bool adds_context) {
   if (!adds_context) return "this program's Google Benchmark is older than 1.5.3";

@@ -7,10 +7,18 @@
 
 namespace perfkit::preload {
 
-// Returns the next function of that name after this library's; nullptr if the program has none.
+// Returns the library that has the address `caller`, kept loaded; if that is this one (a call by a jump), the one that
+// the last call returned. nullptr if there is none.
+void* LibraryOf(const void* caller);
+
+// Returns the next function of that name after this library's. Without one, that of LibraryOf(caller), or of a library
+// that this one needs: a library that dlopen has loaded for itself (RTLD_LOCAL), with its Google Benchmark, is not
+// found otherwise. nullptr if there is none.
 template <class Function>
-Function* Next(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+Function* Next(const char* name, const void* caller = nullptr) {
+  if (void* const next = dlsym(RTLD_NEXT, name)) return reinterpret_cast<Function*>(next);
+  void* const library = caller == nullptr ? nullptr : LibraryOf(caller);
+  return library == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(library, name));
 }
 
 // Returns "" if preload.cc may use the layout of State; else why not.

@@ -112,7 +112,7 @@ PERFKIT_EXPORT void perfkit_error_string(State* state, const std::string& why) a
 PERFKIT_EXPORT void perfkit_skip_string(State* state, const std::string& why) asm(PERFKIT_SKIP_STRING);
 
 void perfkit_start(State* state) {
-  static Member* const next = Next<Member>(PERFKIT_START);
+  static Member* const next = Next<Member>(PERFKIT_START, __builtin_return_address(0));
   if (!ProgramLibrary().served()) return next(state);
   BenchmarkRegion::Begin();
   Region().reset();  // A run that was left by an error still has its events open.
@@ -122,7 +122,7 @@ void perfkit_start(State* state) {
 }
 
 void perfkit_finish(State* state) {
-  static Member* const next = Next<Member>(PERFKIT_FINISH);
+  static Member* const next = Next<Member>(PERFKIT_FINISH, __builtin_return_address(0));
   if (Region() != nullptr) Region()->Stop(Iterations(*state));
   next(state);
   if (Region() == nullptr) return;
@@ -132,41 +132,41 @@ void perfkit_finish(State* state) {
 
 // The library itself calls these two during start and finish, when no region is between its Start and Stop.
 void perfkit_pause(State* state) {
-  static Member* const next = Next<Member>(PERFKIT_PAUSE);
+  static Member* const next = Next<Member>(PERFKIT_PAUSE, __builtin_return_address(0));
   BenchmarkRegion::Pause(state);
   next(state);
 }
 
 void perfkit_resume(State* state) {
-  static Member* const next = Next<Member>(PERFKIT_RESUME);
+  static Member* const next = Next<Member>(PERFKIT_RESUME, __builtin_return_address(0));
   next(state);
   BenchmarkRegion::Resume(state);
 }
 
 void perfkit_label_chars(State* state, const char* label) {
-  static auto* const next = Next<void(State*, const char*)>(PERFKIT_LABEL_CHARS);
+  static auto* const next = Next<void(State*, const char*)>(PERFKIT_LABEL_CHARS, __builtin_return_address(0));
   SetLabel(state, label, [](void* of, const std::string& text) { next(static_cast<State*>(of), text.c_str()); });
 }
 
 void perfkit_label_string(State* state, const std::string& label) {
-  static auto* const next = Next<void(State*, const std::string&)>(PERFKIT_LABEL_STRING);
+  static auto* const next = Next<void(State*, const std::string&)>(PERFKIT_LABEL_STRING, __builtin_return_address(0));
   SetLabel(state, label, [](void* of, const std::string& text) { next(static_cast<State*>(of), text); });
 }
 
 void perfkit_error_chars(State* state, const char* why) {
-  static auto* const next = Next<void(State*, const char*)>(PERFKIT_ERROR_CHARS);
+  static auto* const next = Next<void(State*, const char*)>(PERFKIT_ERROR_CHARS, __builtin_return_address(0));
   next(state, why);
   BenchmarkRegion::End();
 }
 
 void perfkit_error_string(State* state, const std::string& why) {
-  static auto* const next = Next<void(State*, const std::string&)>(PERFKIT_ERROR_STRING);
+  static auto* const next = Next<void(State*, const std::string&)>(PERFKIT_ERROR_STRING, __builtin_return_address(0));
   next(state, why);
   BenchmarkRegion::End();
 }
 
 void perfkit_skip_string(State* state, const std::string& why) {
-  static auto* const next = Next<void(State*, const std::string&)>(PERFKIT_SKIP_STRING);
+  static auto* const next = Next<void(State*, const std::string&)>(PERFKIT_SKIP_STRING, __builtin_return_address(0));
   next(state, why);
   BenchmarkRegion::End();
 }
