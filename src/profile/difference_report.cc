@@ -52,13 +52,17 @@ class DifferenceText {
     if (!difference_.per_iteration) {
       return sign ? absl::StrFormat("%+.2f", 100 * value) : absl::StrFormat("%.2f", 100 * value);
     }
-    constexpr double kExact = 1000;  // a count less than this has digits after its point
+    constexpr double kExact = 1000;  // a weight less than this has digits after its point
     const double size = std::abs(value);
-    const bool fraction = difference_.unit == ProfileUnit::kCount && size < kExact;
     const std::string text =
-        fraction ? absl::StrFormat("%.2f", size)
-                 : WeightText(static_cast<uint64_t>(std::llround(std::min(size, 1e18))), difference_.unit);
+        size < kExact ? absl::StrFormat("%.2f%s", size, Unit())
+                      : WeightText(static_cast<uint64_t>(std::llround(std::min(size, 1e18))), difference_.unit);
     return (value < 0 ? "-" : sign ? "+" : "") + text;
+  }
+
+  std::string_view Unit() const {
+    if (difference_.unit == ProfileUnit::kNanoseconds) return " ns";
+    return difference_.unit == ProfileUnit::kBytes ? " B" : "";
   }
 
   bool IsLarge(const ProfileChange& change) const {
@@ -121,20 +125,25 @@ class DifferenceText {
       Open at = open.back();
       open.pop_back();
       const ProfileDifference::Node& node = difference_.nodes[at.node];
-      const bool is_shown = at.node != 0 && IsLarge(node.total) && !node.total.is_noise();
+      const bool is_changed = at.node != 0 && node.total.change() != 0 && !node.total.is_noise();
+      const bool is_shown = is_changed && IsLarge(node.total);
       const bool fits = options_.max_lines == 0 || lines < options_.max_lines;
       if (is_shown && fits) {
         text += CallLine(node, at.indent, at.is_direct);
         ++lines;
       }
-      left_out += is_shown && !fits ? 1 : 0;
+      left_out += is_changed && !(is_shown && fits) ? 1 : 0;
       for (uint32_t i = node.children; i-- > 0;) {
         open.push_back({.node = node.first_child + i,
                         .indent = at.indent + (is_shown ? 1 : 0),
                         .is_direct = is_shown || at.node == 0});
       }
     }
-    if (text.empty()) return "#\n# no call's total changed by more than noise\n";
+    if (text.empty()) {
+      if (left_out == 0) return "#\n# no call's total changed by more than noise\n";
+      return "#\n# no call's total changed by more than noise and min_percent\n" +
+             profile::LeftOut(left_out, "calls", "", "min_percent");
+    }
     return absl::StrFormat(
                "#\n# calls whose total changed, below the nearest caller that did\n#\n# %9s  %9s  %9s  function\n",
                "change", "before", "after") +
