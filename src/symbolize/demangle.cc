@@ -14,7 +14,7 @@
 namespace perfkit::symbolize {
 namespace {
 
-// Maximum size of a demangled name.
+// Maximum of MaxReadableBytes.
 constexpr uint64_t kMaxReadableBytes = 64 << 20;
 
 // Returns an upper bound for the size of the demangled name. Back references (S_, S0_, …; T_, T0_, … in templates)
@@ -22,7 +22,8 @@ constexpr uint64_t kMaxReadableBytes = 64 << 20;
 // of k references multiplies the size by k; for a given number of references that is largest for k = 3. Of 64,464
 // functions of LLVM, clang, libstdc++ and this library's tests, three exceed the maximum.
 uint64_t MaxReadableBytes(std::string_view name) {
-  uint64_t bytes = name.size();
+  // One letter can stand for 20 characters: "y" is "unsigned long long, ".
+  uint64_t bytes = 20 * name.size();
   int references = 0;
   for (size_t at = 0; at < name.size() && bytes <= kMaxReadableBytes; ++at) {
     if (name[at] != 'S' && name[at] != 'T') continue;

@@ -32,9 +32,10 @@ class Module {
   const std::string& name() const { return id_.path; }
   bool has_file() const { return id_.is_file() || id_.is_vdso(); }
 
-  // Reads the file at the first call; later calls return the same status. Errors: as proc::ModuleFile::Open. With
-  // helpers.lines, keeps the file mapped, and decompresses compressed symbols. With helpers.fetcher, downloads a
-  // missing debug file.
+  // Reads the file at the first call; later calls return the same status. Errors: as proc::ModuleFile::Open: there
+  // are no names; also Unimplemented and others if compressed symbols (.gnu_debugdata) can't be read: there are only
+  // the names that the file exports. With helpers.lines, keeps the file mapped, and decompresses compressed symbols.
+  // With helpers.fetcher, downloads a missing debug file.
   const absl::Status& Load(const SymbolizerOptions& options, const Helpers& helpers);
   bool loaded() const { return loaded_; }
   // Its bytes; "" if it has none, or if the kernel did not say and the file was not read.
