@@ -40,13 +40,15 @@ struct NamedEvent {
 // Returns all PMUs' names, sorted; empty if sysfs has none.
 std::vector<std::string> PmuNames(const EventRoots& roots);
 
-// Errors: NotFound if there is no such PMU; FailedPrecondition if its files are malformed.
+// Errors: NotFound if there is no such PMU; FailedPrecondition if its files are malformed; PermissionDenied if this
+// user may not read them.
 absl::StatusOr<Pmu> LoadPmu(const EventRoots& roots, std::string_view name);
 
 // Returns the core PMUs of a machine with several kinds of core; empty on all others.
 std::vector<Pmu> HybridCorePmus(const EventRoots& roots);
 
-// Errors: NotFound if `pmu` has no such format or event; FailedPrecondition if the file is malformed.
+// Errors: NotFound if `pmu` has no such format or event; FailedPrecondition if the file is malformed; PermissionDenied
+// if this user may not read it.
 absl::StatusOr<BitField> LoadFormat(const Pmu& pmu, std::string_view name);
 // Ignores letter case, as perf does.
 absl::StatusOr<NamedEvent> LoadNamedEvent(const Pmu& pmu, std::string_view name);

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kFirstSize = 64;
 constexpr std::string_view kOtherAddresses = "[other addresses]";
 
-// A frame as one word: user addresses have at most 57 bits.
+// A frame as one word: user addresses have at most 57 bits. A guess that is no address may lose its uppermost three.
 uint64_t WordOf(const StackFrame& frame) {
   return frame.pc << 3 | (frame.is_return_address ? 1 : 0) | (frame.is_guess ? 2 : 0) | (frame.is_stitched ? 4 : 0);
 }

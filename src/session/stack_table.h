@@ -48,8 +48,8 @@ class SeenStacks {
 
 // Tables that are full get no new entries, so that their size is bounded even if a program keeps making code:
 //
-//   max_stacks    ── a new stack is cut to its leaf
-//   max_locations ── a leaf at a new address gets the location for other addresses of its module
+//   max_stacks, max_locations ── a new stack is cut to its leaf, unless both have room for each of its new frames
+//   max_locations             ── a leaf at a new address gets the location for other addresses of its module
 //
 // Not thread-safe.
 class StackTable {
@@ -66,7 +66,7 @@ class StackTable {
   // Returns the entry of a stack of process `pid`, innermost frame first; ProfileStack::kRoot if it has no frame. The
   // stack ends before the first guess that is in no code. Sets `was_cut` if a table is full, and callers are missing.
   uint32_t Intern(uint32_t pid, std::span<const StackFrame> frames, bool& was_cut);
-  // Returns the entry of a kernel frame that `stack` called; that of the frame alone if a table is full.
+  // Returns the entry of a kernel frame that `stack` called; that of the frame alone if max_stacks is reached.
   uint32_t InternKernel(uint32_t stack, uint64_t pc, bool& was_cut);
   // Returns the entry for other addresses of the module of the leaf of `stack`. Requires that `stack` is not kRoot.
   uint32_t InternOther(uint32_t stack);

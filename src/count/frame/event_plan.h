@@ -19,12 +19,14 @@ namespace perfkit::count {
 // OpenFirst must not run during any other call; all other calls are thread-safe.
 class EventPlan {
  public:
+  // A text with braces is a list for ParseEventList, and adds all of its events. Events beyond kMaxEvents have no
+  // index, nor has a group that does not fit as a whole.
   EventPlan(std::span<const EventSpec> events, std::optional<ReadPath> only_path);
 
   // Return the events, opened on the calling thread; nullopt if none can be opened. OpenFirst runs the self-test, and
   // sets what the functions below return, also for the threads that call OpenNext. OpenNext tests again only if the
-  // self-test may have refused a path. An event that counts something else than OpenFirst's, e.g. user space only, is
-  // not counted in its set.
+  // self-test may have refused a path. An event that counts something else than OpenFirst's (e.g. user space only), or
+  // is multiplexable in only one of both sets, is not counted in its set.
   std::optional<CounterSet> OpenFirst();
   std::optional<CounterSet> OpenNext() const;
 

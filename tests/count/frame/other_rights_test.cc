@@ -2,10 +2,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cerrno>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -13,13 +11,14 @@
 #include "perfkit/task_counter.h"
 #include "perfkit/thread_slots.h"
 #include "src/sys/perf_abi.h"
+#include "tests/count/frame/zones.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/work.h"
 
 namespace perfkit {
 namespace {
 
-constexpr size_t kByUser = 40, kByKernel = 80;
+constexpr size_t kTouchedByUser = 40, kTouchedByKernel = 80;
 
 thread_local int t_error = 0;           // Of perf_event_open on this thread; 0 means that it works.
 thread_local bool t_error_all = false;  // Also of events of user space only.
@@ -31,10 +30,10 @@ int OpenUnlessRefused(const sys::PerfEventAttr* attr, pid_t pid, int cpu, int gr
 
 // The kernel itself touches the second part, when it copies to it.
 void TouchBoth() {
-  testing::FreshPages pages(kByUser + kByKernel);
-  pages.Touch(0, kByUser);
-  const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-  [[maybe_unused]] const ssize_t got = read(zeros, pages.data() + kByUser * 4096, kByKernel * 4096);
+  testing::FreshPages pages(kTouchedByUser + kTouchedByKernel);
+  pages.Touch(0, kTouchedByUser);
+  const int zeros = ::open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  [[maybe_unused]] const ssize_t got = read(zeros, pages.data() + kTouchedByUser * 4096, kTouchedByKernel * 4096);
   close(zeros);
 }
 
@@ -43,13 +42,9 @@ void CheckKind(const Count& count) {
   if (!count.validity.counted()) return;
   const bool user_only = count.validity.has(Validity::kUserOnly);
   INFO(count.value << (user_only ? " of user space" : ""));
-  CHECK(count.value >= kByUser + (user_only ? 0 : kByKernel));
-  if (!testing::kSanitized) CHECK((!user_only || count.value < kByUser + kByKernel));  // The runtime takes faults, too.
-}
-
-const ZoneStats* Find(const std::vector<ZoneStats>& zones, std::string_view name) {
-  const auto found = std::ranges::find_if(zones, [&](const ZoneStats& zone) { return zone.name == name; });
-  return found == zones.end() ? nullptr : &*found;
+  CHECK(count.value >= kTouchedByUser + (user_only ? 0 : kTouchedByKernel));
+  if (!testing::kSanitized)
+    CHECK((!user_only || count.value < kTouchedByUser + kTouchedByKernel));  // The runtime takes faults, too.
 }
 
 TEST_CASE("a thread with other rights, or without descriptors, has no number that says it is the first one's kind") {
