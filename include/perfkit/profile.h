@@ -189,7 +189,7 @@ struct ProfileZone {
   uint32_t worst_by = 0;
   bool is_frame = false;
   // Of a frame: whether all zones and waits of its thread are in the profile. If not, some of them were merged or
-  // dropped, and the frame has no explanation.
+  // dropped, or the frame began before the session, and it has no explanation.
   bool is_whole = true;
   bool is_reference = false;  // Of a frame: chosen at random, to know what is usual (KeepFrames::references).
 };
@@ -292,9 +292,10 @@ class Profile {
 
   // Adds another profile, of the same process or another one. Unifies events with the same name and unit, threads with
   // the same pid, tid and first_ns, sums of threads with the same pid and name, modules with the same path and
-  // build-id, locations with the same module, address and calls, and equal stacks of these. Adds weights, samples and
-  // the accounting: after merging two filtered copies of one profile, its accounting is in there twice. Does not change
-  // times: they are comparable only if both profiles were made since the same boot. Requires Check() of both. O(both).
+  // build-id, locations with the same module, address and calls, and equal stacks of these. A zone, part of a task or
+  // counter point that both have is one. Adds weights, samples and the accounting: after merging two filtered copies of
+  // one profile, its accounting is in there twice. Does not change times: they are comparable only if both profiles
+  // were made since the same boot. Requires Check() of both. O(both).
   void Merge(const Profile& other);
 
   // Selects a part of a profile. Patterns are those of fnmatch(3): "worker*". Empty members select all.
@@ -314,7 +315,8 @@ class Profile {
   };
   // Returns a copy with only those samples, zones, parts of tasks and counter points that meet all conditions; its
   // from_ns and to_ns are cut to the filter's. The tables that samples refer to stay as they are, and the accounting is
-  // that of the whole profile. Threads that were not selected have on_ns and off_ns 0. Requires Check().
+  // that of the whole profile. Threads that were not selected have on_ns and off_ns 0; by time or by zone all have, as
+  // their times are not known there, and sums of threads count no threads. Requires Check().
   Profile Filtered(const Filter& filter) const;
 };
 

@@ -100,13 +100,14 @@ class ThreadsWriter {
     json_.Key("pausedRanges").BeginArray().EndArray().Member("pid", std::to_string(thread.pid));
     json_.Member("processName", profile_.program).Key("processShutdownTime").Null();
     json_.Member("processStartupTime", 0).Member("processType", "default");
-    json_.Member("registerTime", thread.first_ns == 0 ? 0.0 : FirefoxTime(thread.first_ns, from_ns_));
+    // Readers have no times before the file's begin: the profile may be a part of a longer one.
+    json_.Member("registerTime", FirefoxTime(std::max(thread.first_ns, from_ns_), from_ns_));
     // Readers tell threads apart by tid, which may be a string: "42.1" is event 1 of thread 42.
     json_.Member("tid", std::to_string(thread.tid) + std::string(tid_suffix)).Key("unregisterTime");
     if (thread.last_ns == 0) {
       json_.Null();
     } else {
-      json_.Value(FirefoxTime(thread.last_ns, from_ns_));
+      json_.Value(FirefoxTime(std::max(thread.last_ns, from_ns_), from_ns_));
     }
     json_.Member("showMarkersInTimeline", true);
     WriteSamples(event, samples);

@@ -25,27 +25,31 @@ using profile::Estimate;
 // The events of the common profile: of each side the weights, then their squares.
 enum CommonEvent : uint16_t { kBefore, kBeforeSquares, kAfter, kAfterSquares, kCommonEvents };
 
-// One side's numbers. Weights are in units of the mean weight of a sample, squares in 1/kSquare of its square.
+// One side's numbers. Weights are in units of the mean weight of a sample.
 struct Side {
   CommonEvent event = kBefore;
   double samples = 0;      // of the whole
   double mean_weight = 0;  // of a sample
   double squares = 0;      // the sum over all samples, in units of the mean weight's square
   double iterations = 0;   // 0: shares
+  // Factor of squares, which are integers in a profile. Less if their sum would not fit.
+  double square_scale = 65536;
 };
-// Squares are sums of integers in a profile: this is how many fractions of the mean weight's square they can tell.
-constexpr double kSquare = 65536;
+// The sum of all squares of a side fits in 64 bits, also after rounding.
+constexpr double kMaxSquares = 0x1p62;
 
 uint64_t SamplesIn(const ProfileSample& sample) { return std::max<uint32_t>(sample.samples, 1); }
 
 // The sum of the squares of a sample's weights. A merged sample has only the sum of its parts, which are taken for
-// equal: n parts of w/n each have w^2/n.
-uint64_t SquareOf(const ProfileSample& sample, double mean_weight) {
-  if (mean_weight == 0) return 0;
-  const double weight = static_cast<double>(sample.weight) / mean_weight;
-  constexpr double kMax = 1e15;  // Sums of thousands still fit.
-  return static_cast<uint64_t>(
-      std::llround(std::min(kSquare * weight * weight / static_cast<double>(SamplesIn(sample)), kMax)));
+// equal: n parts of w/n each have w^2/n. In units of the mean weight's square.
+double ExactSquareOf(const ProfileSample& sample, const Side& side) {
+  if (side.mean_weight == 0) return 0;
+  const double weight = static_cast<double>(sample.weight) / side.mean_weight;
+  return weight * weight / static_cast<double>(SamplesIn(sample));
+}
+
+uint64_t SquareOf(const ProfileSample& sample, const Side& side) {
+  return static_cast<uint64_t>(std::llround(side.square_scale * ExactSquareOf(sample, side)));
 }
 
 Side MakeSide(const Profile& profile, size_t event, CommonEvent as, double iterations) {
@@ -57,8 +61,13 @@ Side MakeSide(const Profile& profile, size_t event, CommonEvent as, double itera
     weight += static_cast<double>(sample.weight);
   }
   if (side.samples != 0) side.mean_weight = weight / side.samples;
+  double exact_squares = 0;
   for (const ProfileSample& sample : profile.samples) {
-    if (sample.event == event) side.squares += static_cast<double>(SquareOf(sample, side.mean_weight)) / kSquare;
+    if (sample.event == event) exact_squares += ExactSquareOf(sample, side);
+  }
+  if (exact_squares * side.square_scale > kMaxSquares) side.square_scale = kMaxSquares / exact_squares;
+  for (const ProfileSample& sample : profile.samples) {
+    if (sample.event == event) side.squares += static_cast<double>(SquareOf(sample, side)) / side.square_scale;
   }
   return side;
 }
@@ -88,7 +97,7 @@ Profile CommonPart(const Profile& profile, size_t event, const Side& side) {
                          .event = side.event,
                          .quality = sample.quality};
     part.samples.push_back(weight);
-    weight.weight = SquareOf(sample, side.mean_weight);
+    weight.weight = SquareOf(sample, side);
     weight.event = static_cast<uint16_t>(side.event + 1);
     part.samples.push_back(weight);
   }
@@ -121,7 +130,8 @@ class Judge {
   template <class SumOf>
   Estimate EstimateOf(const Side& side, SumOf&& sum) const {
     const double weight = side.mean_weight == 0 ? 0 : static_cast<double>(sum(side.event).weight) / side.mean_weight;
-    const double squares = static_cast<double>(sum(static_cast<CommonEvent>(side.event + 1)).weight) / kSquare;
+    const double squares =
+        static_cast<double>(sum(static_cast<CommonEvent>(side.event + 1)).weight) / side.square_scale;
     return side.iterations != 0 ? Rate(side, weight, squares) : Share(side, weight, squares);
   }
 

@@ -201,9 +201,10 @@ Profile Profile::Filtered(const Filter& filter) const {
   for (ProfileCounter& counter : result.counters) {
     std::erase_if(counter.points, [&](const ProfileCounter::Point& point) { return !filtering.Keeps(counter, point); });
   }
-  // Threads stay, because samples, zones and counters have their indexes; what they counted goes.
+  // Threads stay, because samples, zones and counters have their indexes; what they counted goes. A filter by time
+  // can't know which part of that lies inside. Sums of threads have merged samples alone, which it removes.
   for (size_t i = 0; i < result.threads.size(); ++i) {
-    if (filtering.KeepsThread(i)) continue;
+    if (filtering.KeepsThread(i) && !filtering.ByTime()) continue;
     ProfileThread& left_out = result.threads[i];
     left_out.on_ns = left_out.off_ns = left_out.ended = 0;
   }

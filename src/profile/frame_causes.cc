@@ -34,9 +34,10 @@ constexpr int64_t kMinBlamed = 50;                     // other threads are sear
 constexpr char kMedians[] = "medians that do not add up";
 constexpr char kKernelTells[] = "CAP_PERFMON, to sample the kernel";
 constexpr char kWallTells[] = "SessionClock::kWall";
+constexpr char kMemoryTells[] = "a larger SessionOptions::memory_bytes";
 
 // What the clock's samples in a zone show.
-struct ZoneSamples {
+struct SampledZone {
   std::map<uint32_t, std::pair<uint64_t, StackQuality>> by_stack;  // their time
   uint64_t all_ns = 0;
   uint64_t fault_ns = 0;        // in the kernel's code for page faults
@@ -67,8 +68,13 @@ bool HasKernelCaller(const Profile& profile, uint32_t stack) {
 
 class CauseFinder {
  public:
-  CauseFinder(const Profile& profile, const SlowFrame& frame, const UsualTimes& usual)
-      : profile_(profile), frame_(frame), usual_(usual), zone_(profile.zones[frame.zone]), faults_(FaultsOf(frame)) {
+  CauseFinder(const Profile& profile, const SlowFrame& frame, const ZoneSamples& samples, const UsualTimes& usual)
+      : profile_(profile),
+        frame_(frame),
+        samples_(samples),
+        usual_(usual),
+        zone_(profile.zones[frame.zone]),
+        faults_(FaultsOf(frame)) {
     fault_room_ns_ = static_cast<int64_t>(faults_.extra * kMaxFaultNs);
     has_off_cpu_ = profile.EventIndex(kOffCpuEvent) < profile.events.size();
     const size_t clock = ClockOf(profile);
@@ -77,6 +83,7 @@ class CauseFinder {
     clock_ = clock;
     const Profile::Sum sum = profile.Total(clock);
     if (sum.samples != 0) interval_ns_ = sum.weight / sum.samples;
+    is_merged_ = IsMerged(clock);
   }
 
   std::vector<FrameCause> Find(std::vector<WaitPiece> waits) {
@@ -197,12 +204,24 @@ class CauseFinder {
     Add({.share_ns = left_ns, .what = kMedians});
   }
 
-  ZoneSamples SamplesOf(const FramePart& part) const {
-    ZoneSamples zone;
-    if (!clock_) return zone;
-    for (const ProfileSample& sample : SamplesIn(profile_, zone_)) {
-      const bool is_ours = sample.thread == zone_.thread && sample.event == *clock_;
-      if (!is_ours || profile_.strings[sample.label] != part.name) continue;
+  // Returns true if samples of the frame's thread were merged, the oldest first, and the frame may be as old. All
+  // threads' samples are merged up to the same time.
+  bool IsMerged(size_t clock) const {
+    bool any_merged = false;
+    for (const ProfileSample& sample : profile_.samples) {
+      if (sample.event != clock) continue;
+      if (!sample.merged()) return any_merged && zone_.from_ns < sample.time_ns;
+      any_merged = any_merged || sample.thread == zone_.thread;
+    }
+    return any_merged;
+  }
+
+  SampledZone SamplesOf(const FramePart& part) const {
+    SampledZone zone;
+    const auto found = samples_.find(part.name);
+    if (!clock_ || found == samples_.end()) return zone;
+    for (const uint32_t index : found->second) {
+      const ProfileSample& sample = profile_.samples[index];
       zone.all_ns += sample.weight;
       zone.by_stack.try_emplace(sample.stack, 0, sample.quality).first->second.first += sample.weight;
       if (IsInPageFault(profile_, sample.stack)) {
@@ -214,7 +233,7 @@ class CauseFinder {
       }
     }
     for (const auto& [key, ns] : usual_.sampled_ns) {
-      const bool is_fault = profile_.strings[key.first] == part.name && IsInPageFault(profile_, key.second);
+      const bool is_fault = key.first == part.name && IsInPageFault(profile_, key.second);
       zone.usual_fault_ns += is_fault ? ns : 0;
     }
     return zone;
@@ -222,13 +241,13 @@ class CauseFinder {
 
   // The stack that most samples have of the function that ran longest beyond the usual: `cause` has the part's, which
   // may be of what always runs there.
-  void FindUnusualStack(const FramePart& part, const ZoneSamples& samples, FrameCause& cause) const {
+  void FindUnusualStack(const FramePart& part, const SampledZone& samples, FrameCause& cause) const {
     std::map<std::string, int64_t> more_ns;  // by function
     for (const auto& [stack, sampled] : samples.by_stack) {
       more_ns[OwnFunction(profile_, stack)] += static_cast<int64_t>(sampled.first);
     }
     for (const auto& [key, ns] : usual_.sampled_ns) {
-      if (profile_.strings[key.first] != part.name) continue;
+      if (key.first != part.name) continue;
       more_ns[OwnFunction(profile_, key.second)] -= static_cast<int64_t>(ns);
     }
     const auto most = std::ranges::max_element(more_ns, {}, [](const auto& function) { return function.second; });
@@ -246,7 +265,7 @@ class CauseFinder {
 
   // The time in which a zone was on a CPU, but was not sampled. Many page faults are reason enough for a short one
   // where the kernel is not sampled.
-  int64_t GapOf(const FramePart& part, const ZoneSamples& samples) const {
+  int64_t GapOf(const FramePart& part, const SampledZone& samples) const {
     if (!clock_ || interval_ns_ == 0 || part.ns <= samples.all_ns) return 0;
     const uint64_t gap_ns = part.ns - samples.all_ns;
     const bool has_reason = is_user_only() && fault_room_ns_ > 0;
@@ -256,7 +275,7 @@ class CauseFinder {
 
   void AddZone(const FramePart& part) {
     FrameCause cause{.what = part.name, .stack = part.stack, .quality = part.quality};
-    const ZoneSamples samples = SamplesOf(part);
+    const SampledZone samples = SamplesOf(part);
     int64_t left_ns = part.excess_ns(), gap_ns = GapOf(part, samples);
     left_ns -= AddFaults(part, samples, gap_ns, cause);
     cause.share_ns = std::min(left_ns, gap_ns);
@@ -273,7 +292,7 @@ class CauseFinder {
   }
 
   // Returns the share of page faults, and takes from `gap_ns` what they explain of it.
-  int64_t AddFaults(const FramePart& part, const ZoneSamples& samples, int64_t& gap_ns, FrameCause cause) {
+  int64_t AddFaults(const FramePart& part, const SampledZone& samples, int64_t& gap_ns, FrameCause cause) {
     const auto shown_ns = static_cast<int64_t>(samples.fault_ns - std::min(samples.fault_ns, samples.usual_fault_ns));
     const int64_t proven_ns = std::min(part.excess_ns(), shown_ns);
     const int64_t hidden_ns = static_cast<int64_t>(samples.bare_kernel_ns) + (is_user_only() ? gap_ns : 0);
@@ -301,7 +320,10 @@ class CauseFinder {
     const std::string where = cause.what.empty() ? "outside of zones" : "in " + cause.what;
     cause.kind = Kind::kUnknown;
     cause.confidence = Confidence::kUnknown;
-    if (!has_off_cpu_) {
+    if (is_merged_) {
+      cause.what = "time " + where + " whose samples were merged with those of other times";
+      cause.remedy = kMemoryTells;
+    } else if (!has_off_cpu_) {
       cause.what = "time on or off the CPU " + where;
       cause.remedy = kWallTells;
     } else if (is_user_only()) {
@@ -315,13 +337,15 @@ class CauseFinder {
 
   const Profile& profile_;
   const SlowFrame& frame_;
+  const ZoneSamples& samples_;
   const UsualTimes& usual_;
   const ProfileZone& zone_;
   const Faults faults_;
   int64_t fault_room_ns_ = 0;  // what the rest of the page faults may have taken
   bool has_off_cpu_ = false;
   std::optional<size_t> clock_;
-  uint64_t interval_ns_ = 0;         // of the clock's samples
+  uint64_t interval_ns_ = 0;  // of the clock's samples
+  bool is_merged_ = false;    // the clock's samples of the frame's time may be merged
   PreempterShares preempters_;
   std::vector<FrameCause> causes_;
   std::vector<int64_t> known_ns_;  // of each cause: how much of its share is known
@@ -336,8 +360,8 @@ constexpr std::array<std::string_view, 3> kConfidenceNames = {"unknown", "likely
 }  // namespace
 
 std::vector<FrameCause> CausesOf(const Profile& profile, const SlowFrame& frame, std::vector<WaitPiece> waits,
-                                 const UsualTimes& usual) {
-  return CauseFinder(profile, frame, usual).Find(std::move(waits));
+                                 const ZoneSamples& samples, const UsualTimes& usual) {
+  return CauseFinder(profile, frame, samples, usual).Find(std::move(waits));
 }
 
 uint32_t DetailOf(const Profile& profile, const WaitPiece& piece) {

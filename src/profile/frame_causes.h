@@ -24,13 +24,17 @@ struct WaitPiece {
 
 // The mean times of the frames that a frame is compared with.
 struct UsualTimes {
-  std::map<std::pair<std::string, uint32_t>, uint64_t> off_ns;   // of kWait, by WaitPiece::part and ProfileWait::detail
-  std::map<std::pair<uint32_t, uint32_t>, uint64_t> sampled_ns;  // by ProfileSample::label and its stack; of the clock
+  std::map<std::pair<std::string, uint32_t>, uint64_t> off_ns;  // of kWait, by WaitPiece::part and ProfileWait::detail
+  std::map<std::pair<std::string, uint32_t>, uint64_t> sampled_ns;  // of the clock, by the zone's part and the stack
 };
+
+// The clock's samples in a frame, as indexes in Profile::samples, by the name of the zone's part (FramePart::name) that
+// they fell in.
+using ZoneSamples = std::map<std::string, std::vector<uint32_t>>;
 
 // Returns the causes of a frame whose other members are set. `waits`: all of its times off the CPU, in any order.
 std::vector<FrameCause> CausesOf(const Profile& profile, const SlowFrame& frame, std::vector<WaitPiece> waits,
-                                 const UsualTimes& usual);
+                                 const ZoneSamples& samples, const UsualTimes& usual);
 
 // Returns ProfileWait::detail of a wait: what it was for, with its address. 0 if that is unknown.
 uint32_t DetailOf(const Profile& profile, const WaitPiece& piece);

@@ -82,9 +82,16 @@ void ThreadParts::AddWaits(const Profile& profile, uint32_t thread, PartNames& n
   }
 }
 
-void ThreadParts::Split(uint64_t from_ns, uint64_t to_ns, Visit visit) const {
+// The last change until then.
+std::vector<ThreadParts::Change>::const_iterator ThreadParts::ChangeAt(uint64_t ns) const {
   const auto is_before = [](const Change& change, uint64_t time_ns) { return change.from_ns <= time_ns; };
-  auto change = std::lower_bound(changes_.begin(), changes_.end(), from_ns, is_before) - 1;
+  return std::lower_bound(changes_.begin(), changes_.end(), ns, is_before) - 1;
+}
+
+uint32_t ThreadParts::ZoneAt(uint64_t ns) const { return ChangeAt(ns)->part; }
+
+void ThreadParts::Split(uint64_t from_ns, uint64_t to_ns, Visit visit) const {
+  auto change = ChangeAt(from_ns);
   const auto first =
       std::partition_point(waits_.begin(), waits_.end(), [&](const Wait& wait) { return wait.to_ns <= from_ns; });
   auto wait = static_cast<size_t>(first - waits_.begin());

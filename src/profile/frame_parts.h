@@ -47,6 +47,8 @@ class ThreadParts {
   // Calls visit for all parts between from_ns and to_ns, in their order. Their lengths sum to to_ns - from_ns, whatever
   // is in the profile.
   void Split(uint64_t from_ns, uint64_t to_ns, Visit visit) const;
+  // Returns the part of the innermost zone at `ns`, whether the thread was on or off the CPU.
+  uint32_t ZoneAt(uint64_t ns) const;
 
  private:
   // From here on the thread is in another zone.
@@ -61,6 +63,7 @@ class ThreadParts {
 
   void AddZones(const Profile& profile, uint32_t thread, PartNames& names);
   void AddWaits(const Profile& profile, uint32_t thread, PartNames& names);
+  std::vector<Change>::const_iterator ChangeAt(uint64_t ns) const;
   void SplitZone(uint64_t from_ns, uint64_t to_ns, uint32_t part, size_t& wait, Visit visit) const;
 
   std::vector<Change> changes_;  // in order of time; the first one is at 0

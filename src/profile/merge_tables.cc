@@ -74,6 +74,32 @@ std::string WaitKey(const ProfileWait& wait) {
   return key.Take();
 }
 
+std::string ZoneKey(const ProfileZone& zone) {
+  return (KeyBytes() << zone.from_ns << zone.to_ns << zone.thread << zone.name << zone.cause << zone.reason
+                     << zone.worst_by << zone.is_frame << zone.is_whole << zone.is_reference)
+      .Take();
+}
+
+std::string TaskPartKey(const ProfileTaskPart& part) {
+  return (KeyBytes() << part.from_ns << part.to_ns << part.number << part.thread << part.name << part.task).Take();
+}
+
+// Entries that may be in both profiles, if these are parts of one.
+class Shared {
+ public:
+  void Enter(std::string key) { ++counts_[std::move(key)]; }
+  // Returns true if an equal entry was there that no other one was taken for.
+  bool Take(const std::string& key) {
+    const auto found = counts_.find(key);
+    if (found == counts_.end() || found->second == 0) return false;
+    --found->second;
+    return true;
+  }
+
+ private:
+  std::unordered_map<std::string, size_t> counts_;
+};
+
 void AddAccounting(ProfileAccounting& to, const ProfileAccounting& from) {
   to.times_forgotten += from.times_forgotten;
   to.stacks_forgotten += from.stacks_forgotten;
@@ -115,14 +141,7 @@ class Merging {
     MergeStacks();
     MergeWaits();
     MergeSamples();
-    for (ProfileZone zone : from_.zones) {
-      zone.thread = threads_[zone.thread];
-      zone.name = strings_[zone.name];
-      zone.cause = strings_[zone.cause];
-      zone.reason = strings_[zone.reason];
-      zone.worst_by = strings_[zone.worst_by];
-      to_.zones.push_back(zone);
-    }
+    MergeZones();
     MergeTaskParts();
     for (const ProfileCounter& counter : from_.counters) MergeCounter(counter);
     AddAccounting(to_.accounting, from_.accounting);
@@ -249,13 +268,30 @@ class Merging {
                        [](const ProfileSample& a, const ProfileSample& b) { return a.time_ns < b.time_ns; });
   }
 
+  // A zone that both have is one.
+  void MergeZones() {
+    Shared zones;
+    for (const ProfileZone& zone : to_.zones) zones.Enter(ZoneKey(zone));
+    for (ProfileZone zone : from_.zones) {
+      zone.thread = threads_[zone.thread];
+      zone.name = strings_[zone.name];
+      zone.cause = strings_[zone.cause];
+      zone.reason = strings_[zone.reason];
+      zone.worst_by = strings_[zone.worst_by];
+      if (!zones.Take(ZoneKey(zone))) to_.zones.push_back(zone);
+    }
+  }
+
+  // A part that both have is one.
   void MergeTaskParts() {
+    Shared parts;
+    for (const ProfileTaskPart& part : to_.task_parts) parts.Enter(TaskPartKey(part));
     const auto middle = static_cast<ptrdiff_t>(to_.task_parts.size());
     for (ProfileTaskPart part : from_.task_parts) {
       part.thread = threads_[part.thread];
       part.name = strings_[part.name];
       part.task = strings_[part.task];
-      to_.task_parts.push_back(part);
+      if (!parts.Take(TaskPartKey(part))) to_.task_parts.push_back(part);
     }
     std::inplace_merge(to_.task_parts.begin(), to_.task_parts.begin() + middle, to_.task_parts.end(),
                        [](const ProfileTaskPart& a, const ProfileTaskPart& b) { return a.from_ns < b.from_ns; });

@@ -30,6 +30,9 @@ using profile::SamplesIn;
 using profile::ThreadParts;
 using profile::UsualTimes;
 using profile::WaitPiece;
+using profile::ZoneSamples;
+
+constexpr std::string_view kUnknownZone = "[zone unknown]";  // ZoneTimeline::kUnknownZone
 
 // The frames of one kind on one thread.
 class FrameGroup {
@@ -65,6 +68,9 @@ class FrameGroup {
   void FindStacks(uint32_t frame, std::map<uint32_t, FramePart>& parts) const;
   std::vector<WaitPiece> WaitsOf(uint32_t frame) const;
   UsualTimes UsualBeside(uint32_t frame) const;
+  ZoneSamples ClockSamplesOf(uint32_t frame) const;
+  template <class Visit>
+  void VisitClock(uint32_t frame, Visit&& visit) const;
 
   const Profile& profile_;
   const ThreadParts& parts_;
@@ -110,7 +116,7 @@ SlowFrame FrameGroup::Explain(uint32_t frame) const {
   }
   std::stable_sort(slow.parts.begin(), slow.parts.end(),
                    [](const FramePart& a, const FramePart& b) { return a.excess_ns() > b.excess_ns(); });
-  slow.causes = CausesOf(profile_, slow, WaitsOf(frame), UsualBeside(frame));
+  slow.causes = CausesOf(profile_, slow, WaitsOf(frame), ClockSamplesOf(frame), UsualBeside(frame));
   return slow;
 }
 
@@ -132,8 +138,8 @@ std::vector<WaitPiece> FrameGroup::WaitsOf(uint32_t frame) const {
 // Means, because a median of what most frames do not have at all is 0.
 UsualTimes FrameGroup::UsualBeside(uint32_t frame) const {
   UsualTimes usual;
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> sampled_ns;  // by part and stack
   uint64_t others = 0;
-  const size_t clock = ClockOf(profile_);
   for (const uint32_t other : compared_) {
     if (other == frame) continue;
     ++others;
@@ -141,19 +147,36 @@ UsualTimes FrameGroup::UsualBeside(uint32_t frame) const {
       if (piece.kind != FramePart::Kind::kWait) continue;
       usual.off_ns[{piece.part, profile::DetailOf(profile_, piece)}] += piece.duration_ns();
     }
-    const ProfileZone& zone = profile_.zones[other];
-    for (const ProfileSample& sample : SamplesIn(profile_, zone)) {
-      if (sample.thread != zone.thread || sample.event != clock) continue;
-      usual.sampled_ns[{sample.label, sample.stack}] += sample.weight;
-    }
+    VisitClock(other, [&](const ProfileSample& sample, uint32_t part) {
+      sampled_ns[{part, sample.stack}] += sample.weight;
+    });
   }
   for (auto& [key, ns] : usual.off_ns) ns /= others;
-  for (auto& [key, ns] : usual.sampled_ns) ns /= others;
+  for (const auto& [key, ns] : sampled_ns) usual.sampled_ns[{names_[key.first].text, key.second}] = ns / others;
   return usual;
 }
 
-// Gives each wait the stack of its longest piece, and each zone the stack that most of its samples have. The label of a
-// sample is the path of the zone that it fell in, as the part's name is.
+// Calls visit with the clock's samples in a frame, and the part of the zone that each fell in. That is found by time:
+// the label may be longer than the part's name, if Profile::Filtered has removed the outer zones.
+template <class Visit>
+void FrameGroup::VisitClock(uint32_t frame, Visit&& visit) const {
+  const ProfileZone& zone = profile_.zones[frame];
+  const size_t clock = ClockOf(profile_);
+  for (const ProfileSample& sample : SamplesIn(profile_, zone)) {
+    const bool is_ours = sample.thread == zone.thread && sample.event == clock;
+    if (is_ours && profile_.strings[sample.label] != kUnknownZone) visit(sample, parts_.ZoneAt(sample.time_ns));
+  }
+}
+
+ZoneSamples FrameGroup::ClockSamplesOf(uint32_t frame) const {
+  ZoneSamples samples;
+  VisitClock(frame, [&](const ProfileSample& sample, uint32_t part) {
+    samples[names_[part].text].push_back(static_cast<uint32_t>(&sample - profile_.samples.data()));
+  });
+  return samples;
+}
+
+// Gives each wait the stack of its longest piece, and each zone the stack that most of its samples have.
 void FrameGroup::FindStacks(uint32_t frame, std::map<uint32_t, FramePart>& parts) const {
   const ProfileZone& zone = profile_.zones[frame];
   std::map<uint32_t, uint64_t> longest_ns;
@@ -164,21 +187,18 @@ void FrameGroup::FindStacks(uint32_t frame, std::map<uint32_t, FramePart>& parts
     parts[number].quality = profile_.samples[sample].quality;
     parts[number].wait = profile_.samples[sample].wait;
   });
-  const size_t clock = ClockOf(profile_);
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> samples;  // by part and stack
-  for (const ProfileSample& sample : SamplesIn(profile_, zone)) {
-    if (sample.thread != zone.thread || sample.event != clock) continue;
-    for (auto& [number, part] : parts) {
-      if (names_[number].kind != FramePart::Kind::kZone || names_[number].text != profile_.strings[sample.label])
-        continue;
-      part.samples += sample.samples;
-      const uint32_t with_stack = samples[{number, sample.stack}] += sample.samples;
-      if (with_stack <= part.samples_of_stack) continue;
-      part.samples_of_stack = with_stack;
-      part.stack = sample.stack;
-      part.quality = sample.quality;
-    }
-  }
+  VisitClock(frame, [&](const ProfileSample& sample, uint32_t number) {
+    const auto found = parts.find(number);
+    if (found == parts.end()) return;
+    FramePart& part = found->second;
+    part.samples += sample.samples;
+    const uint32_t with_stack = samples[{number, sample.stack}] += sample.samples;
+    if (with_stack <= part.samples_of_stack) return;
+    part.samples_of_stack = with_stack;
+    part.stack = sample.stack;
+    part.quality = sample.quality;
+  });
 }
 
 }  // namespace

@@ -72,7 +72,8 @@ struct GivenBatches {
   bool threw = false;
   uint64_t slow_frames = 0;
   uint64_t slow_frames_withheld = 0;
-  uint64_t slow_frames_in_part = 0;  // not passed, because some of their zones or waits were dropped
+  uint64_t slow_frames_in_part = 0;       // not passed, because some of their zones or waits were dropped
+  uint64_t slow_frames_begun_before = 0;  // not passed, because they began before the session
   bool slow_frame_threw = false;
 };
 
@@ -101,7 +102,10 @@ class Aggregator {
   void Add(const SamplerRecord& record, const SampleLayout& layout);
 
   // Sets the time from which threads that exist at the start are watched.
-  void SetStart(uint64_t start_ns) { start_ns_ = start_ns; }
+  void SetStart(uint64_t start_ns) {
+    start_ns_ = start_ns;
+    if (timelines_.keeps_frames()) timelines_.zones->keeper()->SetStart(start_ns);
+  }
   // Between Pause and Resume there are no records of switches.
   void Pause(uint64_t now_ns);
   void Resume(uint64_t now_ns);

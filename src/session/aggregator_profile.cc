@@ -32,6 +32,30 @@ size_t BytesOfMerged(const Profile& profile) {
   return static_cast<size_t>(first_single - profile.samples.begin()) * sizeof(ProfileSample);
 }
 
+// `is_asked`: KeepFrames::on_slow_frame is set.
+void AddSlowFrameNotes(const GivenBatches& given, bool is_asked, std::vector<std::string>& notes) {
+  if (given.slow_frame_threw) {
+    notes.push_back(absl::StrFormat("on_slow_frame threw an exception at its frame %d, and was not called again",
+                                    given.slow_frames));
+  }
+  if (given.slow_frames_withheld != 0 && is_asked) {
+    notes.push_back(
+        absl::StrFormat("%d slow frames were not given to on_slow_frame: they ended faster than they can be "
+                        "explained",
+                        given.slow_frames_withheld));
+  }
+  if (given.slow_frames_in_part != 0) {
+    notes.push_back(
+        absl::StrFormat("%d slow frames were not given to on_slow_frame: not all of their zones and waits "
+                        "were kept (SessionOptions::memory_bytes)",
+                        given.slow_frames_in_part));
+  }
+  if (given.slow_frames_begun_before != 0) {
+    notes.push_back(absl::StrFormat("%d slow frames were not given to on_slow_frame: they began before the session",
+                                    given.slow_frames_begun_before));
+  }
+}
+
 }  // namespace
 
 // Adds what perfkit::locks has recorded to the off-CPU samples from index `first_sample` on that are single (not
@@ -154,6 +178,8 @@ void Aggregator::GiveSlowFrame(const EndedFrame& frame, const OnNamed& on_named)
     FindHolderStacks(profile);
     const SlowFrame slow = ExplainFrame(profile, static_cast<uint32_t>(zone - profile.zones.begin()));
     given_.slow_frame_threw = !options_.keep->on_slow_frame({profile, slow});
+  } else if (frame.from_ns < start_ns_) {
+    ++given_.slow_frames_begun_before;
   } else {
     ++given_.slow_frames_in_part;
   }
@@ -210,22 +236,7 @@ std::vector<std::string> Aggregator::Notes() const {
     notes.push_back(
         absl::StrFormat("on_batch threw an exception in batch %d, and was not called again", given_.batches));
   }
-  if (given_.slow_frame_threw) {
-    notes.push_back(absl::StrFormat("on_slow_frame threw an exception at its frame %d, and was not called again",
-                                    given_.slow_frames));
-  }
-  if (given_.slow_frames_withheld != 0 && options_.keep->on_slow_frame) {
-    notes.push_back(
-        absl::StrFormat("%d slow frames were not given to on_slow_frame: they ended faster than they can be "
-                        "explained",
-                        given_.slow_frames_withheld));
-  }
-  if (given_.slow_frames_in_part != 0) {
-    notes.push_back(
-        absl::StrFormat("%d slow frames were not given to on_slow_frame: not all of their zones and waits "
-                        "were kept (SessionOptions::memory_bytes)",
-                        given_.slow_frames_in_part));
-  }
+  AddSlowFrameNotes(given_, options_.keep && options_.keep->on_slow_frame, notes);
   for (const std::string& name : timelines_.zones ? timelines_.zones->UnusedRanks() : std::vector<std::string>{}) {
     notes.push_back(
         absl::StrFormat("no frame is kept by '%s' (KeepFrames::worst_by): none had time in such a zone, or "

@@ -35,6 +35,7 @@ void FrameKeeper::Add(const EndedFrame& frame) {
 }
 
 void FrameKeeper::AddReference(Kind& kind, const EndedFrame& frame) {
+  if (frame.from_ns < start_ns_) return;
   const size_t room = std::min(options_.references, kind.max_references);
   if (kind.references.size() < room && kind.seen == kind.references.size()) {
     kind.references.push_back(frame);
@@ -141,6 +142,10 @@ bool FrameKeeper::DropHalf() {
     for (const Kept& one : kind.kept) kept.push_back(one.frame);
     any_dropped = any_dropped || !kind.references.empty();
     kind.max_references = kind.references.size() / 2;
+    // A random half: references are in the order in which they were added until the room for them is used up.
+    for (size_t i = 0; i < kind.max_references; ++i) {
+      std::swap(kind.references[i], kind.references[i + Random() % (kind.references.size() - i)]);
+    }
     kind.references.resize(kind.max_references);
   }
   if (kept.empty()) return any_dropped;

@@ -40,6 +40,8 @@ struct EndedFrame {
 class FrameKeeper {
  public:
   explicit FrameKeeper(KeepFrames options) : options_(std::move(options)) {}
+  // Sets the time from which everything is recorded. Frames that began earlier are no references.
+  void SetStart(uint64_t start_ns) { start_ns_ = start_ns; }
 
   // Decides on a frame. Requires the frames of each thread and sequence in order of time.
   void Add(const EndedFrame& frame);
@@ -101,7 +103,7 @@ class FrameKeeper {
   const KeepFrames options_;
   std::map<KindKey, Kind> kinds_;
   std::set<uint32_t> ended_;  // threads
-  uint64_t decided_ns_ = 0, released_ns_ = 0;
+  uint64_t start_ns_ = 0, decided_ns_ = 0, released_ns_ = 0;
   uint64_t dropped_ = 0;
   uint64_t random_ = 0x9e3779b97f4a7c15;  // any but 0
 };

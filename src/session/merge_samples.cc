@@ -50,13 +50,15 @@ void ForgetStack(ProfileSample& sample, ProfileAccounting& accounting,
   if (sample.quality != StackQuality::kLastKnown) sample.quality = StackQuality::kLeafOnly;
 }
 
-// Merges equal samples among those before `end`. Requires that these have no times.
+// Merges equal samples among those before `end`. Requires that these have no times. Begins another row if the number of
+// samples would not fit.
 void MergeEqual(Profile& profile, std::vector<ProfileSample>::iterator end) {
   std::vector<ProfileSample>& samples = profile.samples;
   std::sort(samples.begin(), end, [](const auto& a, const auto& b) { return KeyOf(a) < KeyOf(b); });
   auto merged = samples.begin();
   for (auto sample = samples.begin(); sample != end; ++sample) {
-    if (merged != sample && KeyOf(*merged) == KeyOf(*sample)) {
+    const bool has_room = merged->samples <= UINT32_MAX - sample->samples;
+    if (merged != sample && KeyOf(*merged) == KeyOf(*sample) && has_room) {
       merged->weight += sample->weight, merged->samples += sample->samples;
     } else if (sample != samples.begin()) {
       *++merged = *sample;

@@ -33,7 +33,7 @@ std::vector<uint64_t> KnownFrom(const Profile& profile, std::span<const uint64_t
 void MarkWholeFrames(Profile& profile, std::span<const uint64_t> zones_known_ns) {
   const std::vector<uint64_t> known_ns = KnownFrom(profile, zones_known_ns);
   for (ProfileZone& zone : profile.zones) {
-    if (zone.is_frame) zone.is_whole = zone.from_ns >= known_ns[zone.thread];
+    if (zone.is_frame && zone.from_ns < known_ns[zone.thread]) zone.is_whole = false;
   }
 }
 

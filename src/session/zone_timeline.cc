@@ -180,7 +180,7 @@ void ZoneTimeline::AddFrame(size_t thread, const FrameEvent& event) {
     if ((event.missing >> i & 1) != 0) continue;
     Track& track = tracks_[{event.thread << 8 | event.id, i}];
     if (track.counter.points.empty()) {
-      std::string name(events.name(i));
+      std::string name = std::string(events.name(i)) + events.Restriction(i);
       if (event.id != 0) absl::StrAppend(&name, " (", event.name, ")");
       track.thread = static_cast<uint32_t>(thread);
       track.name = Text(name);
@@ -382,6 +382,7 @@ void ZoneTimeline::AddFramesTo(Tracks& tracks) const {
       continue;
     }
     const uint32_t thread = threads_[frame.thread].index;
+    const bool is_cut = frame.from_ns < tracks.from_ns();  // its zones and waits are known in part
     tracks.Add({.from_ns = frame.from_ns,
                 .to_ns = frame.to_ns,
                 .thread = thread,
@@ -390,8 +391,8 @@ void ZoneTimeline::AddFramesTo(Tracks& tracks) const {
                 .reason = tracks.Text(frame.reason),
                 .worst_by = tracks.Text(WorstByOf(frame)),
                 .is_frame = true,
-                .is_whole = tracks.times().Covers(thread, frame.from_ns, frame.to_ns),
-                .is_reference = keeping_ && keeping_->keeper.IsReference(EndedOf(frame))});
+                .is_whole = !is_cut && tracks.times().Covers(thread, frame.from_ns, frame.to_ns),
+                .is_reference = !is_cut && keeping_ && keeping_->keeper.IsReference(EndedOf(frame))});
   }
 }
 

@@ -110,6 +110,21 @@ TEST_CASE("firefox: the event that is asked for is in the threads that have thei
         absl::StatusCode::kInvalidArgument);
 }
 
+TEST_CASE("firefox: threads of a part of a profile have no times before it", "[exporters][firefox]") {
+  Profile profile = SampleProfile();
+  for (ProfileThread& thread : profile.threads) thread.first_ns = profile.from_ns, thread.last_ns = profile.from_ns + 1;
+  profile.threads[0].last_ns = profile.to_ns;
+  profile.zones.clear();
+  const Profile part = profile.Filtered({.from_ns = profile.from_ns + 10'000'000});
+  REQUIRE(part.from_ns == profile.from_ns + 10'000'000);
+  const Json file = Firefox(part);
+  for (const Json& thread : file["threads"]) {
+    CHECK(thread["registerTime"] == 0);
+    const bool lasts = thread["tid"].get<std::string>().starts_with("42");
+    CHECK((lasts ? thread["unregisterTime"] > 0 : thread["unregisterTime"] == 0));
+  }
+}
+
 TEST_CASE("firefox: hostile names and an empty profile are valid JSON", "[exporters][firefox]") {
   CHECK(Firefox(HostileProfile())["threads"].size() > HostileNames().size());
   CHECK(Firefox(Profile())["threads"].size() == 1);

@@ -266,5 +266,48 @@ TEST_CASE("intervals of known cases", "[profile][difference]") {
   CHECK(rate.high == Approx(2 * 18.4095).margin(0.001));
 }
 
+// One sample has six sevenths of the weight, or three quarters: of a single one, nothing is certain.
+TEST_CASE("a single sample that has most of the weight is noise, however heavy it is", "[profile][difference]") {
+  const auto made = [](uint64_t giga) {
+    ProfileBuilder builder;
+    builder.AddEvent({.name = std::string(kOffCpuEvent), .unit = ProfileUnit::kNanoseconds});
+    builder.AddThread(1, 1, "app");
+    const auto add = [&](const char* function, uint64_t weight, uint32_t samples) {
+      builder.AddSample({.weight = weight,
+                         .samples = samples,
+                         .stack = builder.Stack(ProfileStack::kRoot, builder.Function(function, "/app")),
+                         .quality = StackQuality::kWhole});
+    };
+    add("Rare", giga * 1'000'000'000, 1);
+    add("Frequent", 100'000'000'000, 1'000'000);
+    return builder.Take();
+  };
+  const auto difference = Difference(made(600), made(300));
+  REQUIRE(difference.ok());
+  const ProfileDifference::Function* const rare = Find(*difference, "Rare");
+  REQUIRE(rare != nullptr);
+  CHECK(rare->self.before == Approx(6.0 / 7));
+  CHECK(rare->self.after == Approx(0.75));
+  for (const ProfileDifference::Function& function : difference->functions) CHECK(function.self.is_noise());
+}
+
+TEST_CASE("squares of any weights fit", "[profile][difference]") {
+  const auto made = [](uint64_t heavy) {
+    ProfileBuilder builder;
+    builder.AddEvent({.name = "cpu-clock", .unit = ProfileUnit::kNanoseconds});
+    builder.AddThread(1, 1, "app");
+    const uint32_t stack = builder.Stack(ProfileStack::kRoot, builder.Function("Heavy", "/app"));
+    for (int i = 0; i < 4; ++i) {
+      builder.AddSample({.time_ns = 1, .weight = heavy, .stack = stack, .quality = StackQuality::kWhole});
+    }
+    const uint32_t light = builder.Stack(ProfileStack::kRoot, builder.Function("Light", "/app"));
+    builder.AddSample({.weight = 1, .samples = UINT32_MAX, .stack = light, .quality = StackQuality::kWhole});
+    return builder.Take();
+  };
+  const auto difference = Difference(made(UINT64_MAX / 8), made(UINT64_MAX / 16));
+  REQUIRE(difference.ok());
+  for (const ProfileDifference::Function& function : difference->functions) CHECK(function.self.is_noise());
+}
+
 }  // namespace
 }  // namespace perfkit::profile

@@ -164,5 +164,86 @@ TEST_CASE("each kind and each confidence has a name", "[profile][causes]") {
   CHECK(FrameCauseConfidenceName(Confidence::kKnown) == "known");
 }
 
+// Frames of 10 ms in a zone on the CPU, sampled each ms. Samples of the first `merged` frames are merged. `slow` takes
+// 60 ms.
+Profile MergedFrames(uint64_t merged, uint64_t slow, bool has_off_cpu, bool is_asleep) {
+  ProfileBuilder builder;
+  builder.AddEvent({.name = "cpu-clock", .unit = ProfileUnit::kNanoseconds});
+  if (has_off_cpu) builder.AddEvent({.name = std::string(kOffCpuEvent), .unit = ProfileUnit::kNanoseconds});
+  const uint32_t thread = builder.AddThread(1, 1, "main");
+  const uint32_t stack = builder.Stack(ProfileStack::kRoot, builder.Function("Solve()", "/bin/game"));
+  uint64_t at_ns = kBegin;
+  for (uint64_t i = 0; i < 20; ++i) {
+    const uint64_t ms = i == slow ? 60 : 10, sampled_ms = i == slow && is_asleep ? 10 : ms;
+    const std::string name = "frame " + std::to_string(i);
+    for (const std::string& zone : {name, std::string("work")}) {
+      builder.AddZone({.from_ns = at_ns,
+                       .to_ns = at_ns + ms * kMs,
+                       .thread = thread,
+                       .name = builder.String(zone),
+                       .is_frame = zone == name});
+    }
+    for (uint64_t k = 0; k < sampled_ms; ++k) {
+      builder.AddSample({.time_ns = i < merged ? 0 : at_ns + k * kMs + 1,
+                         .weight = kMs,
+                         .thread = thread,
+                         .stack = stack,
+                         .label = builder.String("work"),
+                         .quality = StackQuality::kWhole});
+    }
+    at_ns += ms * kMs;
+  }
+  return builder.Take();
+}
+
+TEST_CASE("a frame whose samples were merged is not known, and more memory would tell", "[profile][causes]") {
+  const bool has_off_cpu = GENERATE(false, true);
+  const Profile profile = MergedFrames(10, 5, has_off_cpu, false);
+  const std::vector<SlowFrame> slow = FindSlowFrames(profile, {.frames = 1});
+  REQUIRE(slow.size() == 1);
+  CheckShares(slow[0]);
+  REQUIRE(slow[0].causes.size() == 1);
+  const FrameCause& cause = slow[0].causes[0];
+  CHECK((cause.kind == Kind::kUnknown && cause.share_ns == 50 * int64_t{kMs}));
+  CHECK(cause.what == "time in work whose samples were merged with those of other times");
+  CHECK(cause.remedy == "a larger SessionOptions::memory_bytes");
+}
+
+TEST_CASE("a frame from after the samples that were merged is told as any other", "[profile][causes]") {
+  for (const bool is_asleep : {false, true}) {
+    const Profile profile = MergedFrames(10, 15, false, is_asleep);
+    const std::vector<SlowFrame> slow = FindSlowFrames(profile, {.frames = 1});
+    REQUIRE((slow.size() == 1 && !slow[0].causes.empty()));
+    const FrameCause& cause = slow[0].causes[0];
+    CHECK(cause.kind == (is_asleep ? Kind::kUnknown : Kind::kMoreWork));
+    CHECK(cause.remedy == (is_asleep ? "SessionClock::kWall" : ""));
+  }
+}
+
+TEST_CASE("a filter by zone that removes the outer zones changes no cause", "[profile][causes]") {
+  Profile profile = MergedFrames(0, 5, true, false);
+  const auto add = [&](const char* text) {
+    profile.strings.emplace_back(text);
+    return static_cast<uint32_t>(profile.strings.size() - 1);
+  };
+  const uint32_t loop = add("loop"), path = add("loop/work");
+  profile.zones.insert(profile.zones.begin(), {.from_ns = kBegin - 1, .to_ns = kBegin + 1000 * kMs, .name = loop});
+  for (ProfileSample& sample : profile.samples) sample.label = path;
+  const Profile filtered = profile.Filtered({.zone = "frame *"});
+  CHECK(filtered.zones.size() + 1 == profile.zones.size());
+  const std::vector<SlowFrame> all = FindSlowFrames(profile, {.frames = 1});
+  const std::vector<SlowFrame> part = FindSlowFrames(filtered, {.frames = 1});
+  REQUIRE((all.size() == 1 && part.size() == 1));
+  REQUIRE((all[0].causes.size() == 1 && part[0].causes.size() == 1));
+  CHECK((all[0].causes[0].what == "loop/work" && part[0].causes[0].what == "work"));
+  for (const SlowFrame& frame : {all[0], part[0]}) {
+    const FrameCause& cause = frame.causes[0];
+    CHECK((cause.kind == Kind::kMoreWork && cause.confidence == Confidence::kKnown));
+    CHECK((cause.share_ns == 50 * int64_t{kMs} && cause.stack != ProfileStack::kRoot));
+    REQUIRE(!frame.parts.empty());
+    CHECK((frame.parts[0].samples == 60 && frame.parts[0].samples_of_stack == 60));
+  }
+}
+
 }  // namespace
 }  // namespace perfkit::profile

@@ -169,5 +169,47 @@ TEST_CASE("accounting, threads and counters of merged profiles", "[profile][merg
   CHECK(merged.waits.size() == 2);
 }
 
+TEST_CASE("filtered by time and merged again, a profile has each zone and part of a task once",
+          "[profile][merge][filter]") {
+  for (uint32_t seed = 0; seed < 10; ++seed) {
+    Profile profile = RandomProfile(seed).Make();
+    std::erase_if(profile.samples, [](const ProfileSample& sample) { return sample.merged(); });
+    for (uint64_t from_ns = 1000; from_ns < 2000; from_ns += 90) {
+      profile.task_parts.push_back({.from_ns = from_ns, .to_ns = from_ns + 100, .number = 1});
+    }
+    for (ProfileThread& thread : profile.threads) thread.on_ns = 10, thread.off_ns = 20;
+    // Two that are equal stay two.
+    for (int i = 0; i < 2; ++i) profile.zones.push_back({.from_ns = 1300, .to_ns = 1500, .name = 1});
+    const Profile first = profile.Filtered({.to_ns = 1400}), second = profile.Filtered({.from_ns = 1400});
+    CHECK(first.zones.size() + second.zones.size() > profile.zones.size());
+    CHECK(first.task_parts.size() + second.task_parts.size() > profile.task_parts.size());
+    for (const Profile& merged : {Merged(first, second), Merged(second, first)}) {
+      CHECK(merged.Check() == absl::OkStatus());
+      CHECK(SumsByStack(merged) == SumsByStack(profile));
+      CHECK(merged.zones.size() == profile.zones.size());
+      CHECK(merged.task_parts.size() == profile.task_parts.size());
+      // How much of a thread's time lies in the filter is not known.
+      for (const ProfileThread& thread : merged.threads) CHECK((thread.on_ns == 0 && thread.off_ns == 0));
+    }
+  }
+}
+
+TEST_CASE("parts of a profile by time have no sums of threads to count twice", "[profile][merge][filter]") {
+  ProfileBuilder builder;
+  builder.AddEvent({.name = "page-faults"});
+  builder.AddThread(1, 1, "main");
+  builder.AddSample({.time_ns = 10, .weight = 1});
+  builder.AddSample({.time_ns = 20, .weight = 1});
+  const uint32_t sum = builder.AddThread(1, ProfileThread::kFirstSum, "reader");
+  builder.profile().threads[sum].ended = 7;
+  builder.AddSample({.weight = 5, .thread = sum});
+  const Profile profile = builder.Take();
+  REQUIRE(profile.ThreadCount() == 8);
+  const Profile merged = Merged(profile.Filtered({.to_ns = 15}), profile.Filtered({.from_ns = 15}));
+  CHECK(merged.Check() == absl::OkStatus());
+  CHECK(merged.Total(0) == Profile::Sum{2, 2});
+  CHECK(merged.ThreadCount() == 1);
+}
+
 }  // namespace
 }  // namespace perfkit::profile

@@ -207,5 +207,28 @@ TEST_CASE("a thread that is gone takes its frames with it", "[frame_keeper]") {
   CHECK(keeper.dropped() == 1);
 }
 
+TEST_CASE("the references that stay are a random half", "[frame_keeper]") {
+  constexpr size_t kFrames = 64;
+  FrameKeeper keeper({.worst = 0, .before = 0, .references = kFrames});
+  Loop loop(keeper);
+  for (size_t i = 0; i < kFrames; ++i) loop.Frame(100);
+  REQUIRE(keeper.DropHalf());
+  size_t early = 0, late = 0;
+  for (size_t i = 0; i < kFrames; ++i) (i < kFrames / 2 ? early : late) += keeper.IsReference(loop.all()[i]) ? 1 : 0;
+  CHECK(early + late == kFrames / 2);
+  // The same in each run, as random numbers have a fixed seed; by chance, fewer than 8 of 32 are 1 case in 30,000.
+  CHECK((early >= 8 && late >= 8));
+}
+
+TEST_CASE("a frame that began before the session is no reference", "[frame_keeper]") {
+  FrameKeeper keeper({.worst = 1, .before = 0, .references = 8});
+  keeper.SetStart(1'000'001);
+  Loop loop(keeper);
+  loop.Frame(100);
+  loop.Frame(100);
+  CHECK_FALSE(keeper.IsReference(loop.all()[0]));
+  CHECK(keeper.IsReference(loop.all()[1]));
+}
+
 }  // namespace
 }  // namespace perfkit::session

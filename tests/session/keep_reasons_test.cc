@@ -89,5 +89,35 @@ TEST_CASE("a slow frame is handed over, or a note counts it, however little memo
   CHECK(told + counted == kFrames);
 }
 
+TEST_CASE("a frame that began before the session is in the profile, but not whole", "[session][keep][law]") {
+  const bool keeps = GENERATE(false, true);
+  FrameCounter frames({.events = {"page-faults"}});
+  const FrameId audio = frames.DefineFrame("audio", 1ns);
+  size_t told = 0;
+  SessionOptions options = Keeping(frames, {.on_slow_frame = [&](const ExplainedFrame&) { ++told; }});
+  if (!keeps) options.keep.reset();
+  options.own_thread = false;
+  frames.Mark(audio);
+  std::this_thread::sleep_for(1ms);
+  absl::StatusOr<Session> session = Session::Start(std::move(options));
+  REQUIRE(session.status() == absl::OkStatus());
+  constexpr size_t kFrames = 5;
+  for (size_t frame = 0; frame < kFrames; ++frame) frames.Mark(audio);
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  size_t all = 0;
+  for (const ProfileZone& zone : profile->zones) {
+    if (!zone.is_frame) continue;
+    const bool is_cut = zone.from_ns == profile->from_ns;
+    CHECK(is_cut == (all++ == 0));
+    CHECK(zone.is_whole == !is_cut);
+    CHECK(zone.is_reference == (keeps && !is_cut));
+  }
+  CHECK(all == kFrames);
+  CHECK(told == (keeps ? kFrames - 1 : 0));
+  const std::string note = "1 slow frames were not given to on_slow_frame: they began before the session";
+  CHECK(std::ranges::count(profile->accounting.notes, note) == (keeps ? 1 : 0));
+}
+
 }  // namespace
 }  // namespace perfkit::session

@@ -144,5 +144,19 @@ TEST_CASE("there may be nothing to merge", "[merge_samples]") {
   CHECK(builder.profile().waits.size() == 1);
 }
 
+TEST_CASE("a number of samples that does not fit in one row is in two", "[merge_samples]") {
+  constexpr uint32_t kSamples = 3'000'000'000;
+  Profile profile;
+  profile.events.resize(1);
+  profile.threads.resize(1);
+  profile.waits.resize(1);
+  for (const uint32_t samples : {kSamples, kSamples, 5u}) {
+    profile.samples.push_back({.weight = samples, .samples = samples});
+  }
+  MergeSamples(profile, 0, [](const ProfileSample&) { return false; });
+  CHECK(profile.samples.size() == 2);
+  CHECK(profile.Total(0) == Profile::Sum{2 * uint64_t{kSamples} + 5, 2 * uint64_t{kSamples} + 5});
+}
+
 }  // namespace
 }  // namespace perfkit::session

@@ -71,5 +71,12 @@ TEST_CASE("frames whose zones are forgotten are not whole", "[whole_frames]") {
   CHECK((CountWhole(profile, 0) == 7 && CountWhole(profile, 1) == 10));  // from 400 on
 }
 
+TEST_CASE("a frame that is not whole for another reason stays so", "[whole_frames]") {
+  Profile profile = TenFrames();
+  for (ProfileZone& zone : profile.zones) zone.is_whole = !zone.is_frame || zone.thread == 1;
+  MarkWholeFrames(profile, kAllZones);
+  CHECK((CountWhole(profile, 0) == 0 && CountWhole(profile, 1) == 10));
+}
+
 }  // namespace
 }  // namespace perfkit::session

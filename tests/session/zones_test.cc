@@ -138,7 +138,9 @@ TEST_CASE("zones, frames and counts of a profile are the FrameCounter's", "[sess
     for (size_t event = 0; event < 2; ++event) {
       if (counted.missing != 0) continue;
       const ProfileCounter& counter = profile->counters[event];
-      CHECK(profile->strings[counter.name] == frames.name(event));
+      const std::string title = profile->strings[counter.name];
+      CHECK(title.starts_with(frames.name(event)));
+      CHECK(frames.FormatZones().find(title.substr(frames.name(event).size())) != std::string::npos);
       REQUIRE(counter.points.size() == 20);
       CHECK(counter.points[i].value == static_cast<double>(counted.values[event]));
       CHECK(counter.points[i].time_ns <= told[i].to_ns);

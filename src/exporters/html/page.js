@@ -64,14 +64,20 @@ class Page {
     this.showAll();
   }
 
+  // The sums by stack that the tree is made of. `this.sum` are those of the chosen samples.
+  sumOfTree() {
+    return this.sum;
+  }
+
   mergedTree() {
-    return Tree.merged(this.model, this.sum);
+    return Tree.merged(this.model, this.shown);
   }
 
   compute() {
     const {model, state} = this;
     this.unit = model.events[state.event]?.unit;
     this.sum = model.sumStacks(state);
+    this.shown = this.sumOfTree();
     const merged = this.mergedTree();
     this.tree = state.inTime ? Tree.inTime(model, state) : merged;
     this.rows = merged.table();
@@ -92,7 +98,7 @@ class Page {
   }
 
   showAccounting() {
-    const {model, state} = this, facts = model.events.length > 0 ? eventFacts(model, state.event, this.sum, this.sum.leftOut) : [];
+    const {model, state} = this, facts = model.events.length > 0 ? eventFacts(model, state.event, this.shown, this.shown.leftOut) : [];
     const spans = [...facts, ...profileFacts(model)].map(([text, missing]) => make('span', text, {className: missing ? 'missing' : ''}));
     if (model.size === 0) spans.unshift(make('span', 'No samples in this profile', {className: 'missing'}));
     spans.push(...model.notes.map((note) => make('span', note, {className: 'note'})));
@@ -109,7 +115,7 @@ class Page {
     }
     input.setAttribute('aria-invalid', wrong !== '');
     state.hit = pattern && Uint8Array.from(model.functions, ({name}) => (pattern.test(name) ? 1 : 0));
-    this.found = state.hit && model.matched(this.sum, state.hit);
+    this.found = state.hit && model.matched(this.shown, state.hit);
     const share = this.found && make('b', percent(this.found.weight, this.tree.total[0]));
     element('matched').replaceChildren(...(share ? [share, ' matched'] : [wrong]));
     graph.hit = state.hit;

@@ -105,7 +105,8 @@ class SlowModel extends Model {
     if (!this.usualOf.has(event)) {
       const frames = this.slow.references.map((range) => this.sumStacks(this.ownFilter(event, range)));
       const size = this.parent.length + 1, mean = {weight: new Float64Array(size), samples: new Float64Array(size), part: new Float64Array(size)};
-      for (const key of ['weight', 'samples', 'part']) {
+      mean.qualities = this.qualities.map(() => 0);
+      for (const key of ['weight', 'samples', 'part', 'qualities']) {
         for (const frame of frames) frame[key].forEach((value, i) => (mean[key][i] += value / frames.length));
       }
       this.usualOf.set(event, {frames, mean});

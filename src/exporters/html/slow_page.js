@@ -128,13 +128,24 @@ class SlowPage extends Page {
     super.set(change);
   }
 
+  isCompared() {
+    const {model} = this;
+    return this.isWhole() && model.slow.references.length > 0 && model.events.length > 0;
+  }
+
+  // In time there is this frame alone.
+  sumOfTree() {
+    const {model, state} = this, isUsual = state.isUsual && !state.inTime && this.isCompared();
+    return isUsual ? {...this.sum, ...model.usual(state.event).mean} : this.sum;
+  }
+
   mergedTree() {
     const {model, state} = this;
     this.graph.comparison = null;
-    if (!this.isWhole() || model.slow.references.length === 0 || model.events.length === 0) return super.mergedTree();
+    if (!this.isCompared()) return super.mergedTree();
     const here = this.sum, {mean} = model.usual(state.event);
     const isUsed = (i) => here.samples[i] > 0 || here.weight[i] > 0 || mean.samples[i] > 0 || mean.weight[i] > 0;
-    const tree = Tree.merged(model, state.isUsual ? {...this.sum, ...mean} : here, isUsed);
+    const tree = Tree.merged(model, this.shown, isUsed);
     if (!state.inTime) this.graph.comparison = model.compare(tree, state.event);
     return tree;
   }
@@ -151,7 +162,7 @@ class SlowPage extends Page {
 
   showAccounting() {
     const {model, state} = this, {slow} = model;
-    const facts = model.events.length > 0 ? eventFacts(model, state.event, this.sum, this.sum.leftOut) : [];
+    const facts = model.events.length > 0 ? eventFacts(model, state.event, this.shown, this.shown.leftOut) : [];
     const stacks = facts.filter(([text]) => text.startsWith('stacks ')), run = facts.filter((fact) => !stacks.includes(fact));
     const chips = slow.gaps.map((text) => make('span', text, {className: 'missing'}));
     if (slow.references.length < slow.compared) {

@@ -148,6 +148,19 @@ TEST_CASE("what differs from the usual frames is marked, and what does not is no
   CHECK(results[4] == true);
 }
 
+TEST_CASE("a search shows shares of the frame that the flame graph shows", "[readers][slow_frame]") {
+  NEED_BROWSER();
+  const Profile profile = HitchProfile().Make();
+  const std::string shown = "(perfkit.search('main'), document.getElementById('matched').textContent)";
+  const Json results = BrowseFrame(
+      profile, HitchOf(profile),
+      {Eval(shown), Eval("(perfkit.showUsual(true), " + shown + ")"), Eval("(perfkit.order(true), " + shown + ")"),
+       Eval("(perfkit.order(false), perfkit.search('__lll_lock_wait'), "
+            "document.getElementById('matched').textContent)")});
+  for (size_t i = 0; i < 3; ++i) CHECK(results[i] == "100 % matched");
+  CHECK(results[3] == "0 % matched");  // No usual frame waits for the lock.
+}
+
 TEST_CASE("a click on a span shows its stack, its system call, the holder and where that was",
           "[readers][slow_frame]") {
   NEED_BROWSER();
