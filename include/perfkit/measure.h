@@ -117,6 +117,7 @@ struct Cost {
   EventClass event_class = EventClass::kExact;
   std::string read_path;     // "stepper", "perf, ring", ...
   std::string unmeasurable;  // Why it was not measured; "" if it was.
+  bool user_only = false;    // Counted in user space only.
   // The cost in each repetition that was kept, less `empty`, in the event's unit. In the order in which they ran; if
   // `switched`, those with a switch come first.
   std::vector<int64_t> values;

@@ -4,19 +4,23 @@
 
 #include "absl/strings/str_format.h"
 #include "perfkit/format.h"
+#include "src/count/frame/frame_counter_impl.h"
 
 namespace perfkit::measure {
 namespace {
 
-// Returns "    parse: page-faults 12, task-clock 3,400", indented by the depth of the zone.
+// Returns "    parse: page-faults 12, task-clock 3,400", indented by the depth of the zone. Measure counts user space
+// only: an event that the zones count in the kernel, too, says so.
 std::string Line(const FrameCounter& zones, const ZoneStats& zone) {
+  const count::EventPlan& plan = count::FrameCounterImpl::Of(zones)->plan();
   std::string line(2 * (zone.depth + 1), ' ');
   line += (zone.name.empty() ? "the region" : zone.name) + ":";
   const char* separator = " ";
   for (size_t i = 0; i < zones.size(); ++i) {
-    const bool missing = (zone.last.missing >> i & 1) != 0;
-    absl::StrAppendFormat(&line, "%s%s %s", separator, zones.name(i),
-                          missing ? "n/a" : FormatNumber(zone.last.values[i]));
+    const bool missing = (zone.last.missing >> i & 1) != 0 || zone.total[i].coverage() < 1;
+    absl::StrAppendFormat(&line, "%s%s %s%s", separator, zones.name(i),
+                          missing ? "n/a" : FormatNumber(zone.last.values[i]),
+                          !missing && plan.counts_kernel(i) ? " (with the kernel)" : "");
     separator = ", ";
   }
   return line;

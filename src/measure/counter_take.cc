@@ -60,9 +60,10 @@ absl::Status AddParts(const EventType& event, Parts& parts) {
   return absl::OkStatus();
 }
 
-// Returns text such as "perf, ring" or "perf, breakpoint, group read"; without perf, "thread's io file".
+// Returns text such as "perf, ring" or "perf, breakpoint, group read"; without perf, "getrusage" or "thread's io file".
 std::string DescribePath(const EventType& event, const CounterSet& set) {
-  if (set.path(0) == ReadPath::kThreadIo) return std::string(ReadPathName(set.path(0)));
+  const bool is_perf = set.path(0) != ReadPath::kThreadIo && set.path(0) != ReadPath::kUsage;
+  if (!is_perf) return std::string(ReadPathName(set.path(0)));
   std::string_view kind = "";
   if (IsAllocations(event)) kind = "uprobes, ";
   if (IsSyscalls(event)) kind = "tracepoint, ";
@@ -138,10 +139,12 @@ absl::StatusOr<Take> OpenCounterTake(const EventType& event) {
   }
   auto set = std::make_shared<const CounterSet>(*std::move(opened));
   std::string path = DescribePath(event, *set);
+  const bool user_only = set->fixed_flags(0).has(Validity::kUserOnly);
   const auto take = IsCalls(event) ? TakeCalls : TakeOnce;
   return Take{.take = [set = std::move(set), take](Body body, void* self) { return take(*set, body, self); },
               .read_path = std::move(path),
-              .event_class = ClassOf(event)};
+              .event_class = ClassOf(event),
+              .user_only = user_only};
 }
 
 }  // namespace perfkit::measure

@@ -122,6 +122,7 @@ absl::StatusOr<std::vector<Cost>> MeasureWith(MeasureBackend backend, const Even
     Cost& cost = costs[r];
     cost.event_class = take->event_class;
     cost.read_path = take->read_path;
+    cost.user_only = take->user_only;
     cost.empty = EmptyCost(*empty, r, take->event_class);
     cost.dropped = full->dropped;
     cost.switched = full->switched;

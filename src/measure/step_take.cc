@@ -45,7 +45,7 @@ absl::StatusOr<Take> OpenStepTake(const EventType& event, const MeasureOptions& 
     if (!count.ok()) return count.status();
     return static_cast<int64_t>(Pick(event, *count));
   };
-  return Take{.take = take, .read_path = "stepper", .event_class = EventClass::kExact, .once = true};
+  return Take{.take = take, .read_path = "stepper", .event_class = EventClass::kExact, .user_only = true, .once = true};
 }
 
 }  // namespace perfkit::measure

@@ -24,7 +24,8 @@ struct Take {
   TakeFn take;
   std::string read_path;  // For messages: "perf, ring".
   EventClass event_class;
-  bool once = false;  // One repetition is enough: each takes long, and all have the same result.
+  bool user_only = false;  // As Cost::user_only.
+  bool once = false;       // One repetition is enough: each takes long, and all have the same result.
 };
 
 std::span<const MeasureBackend> BackendsFor(const EventType& event);

@@ -231,6 +231,15 @@ TEST_CASE("metrics of noisy events need a machine, and are unmeasurable in their
   }
 }
 
+TEST_CASE("a metric of counts with and without the kernel is no number", "[metric]") {
+  Measurement m = Made({Measured(kPageFaults, {6, 6}), Measured(kInstructions, {1000, 1000})});
+  CHECK(JudgeMetric(m, "instructions / page-faults", {0, 1e9}).outcome == kP);
+  m.costs[1].user_only = true;
+  const Verdict verdict = JudgeMetric(m, "instructions / page-faults", {0, 1e9});
+  CHECK(verdict.outcome == kU);
+  CHECK(verdict.why.find("user space only") != std::string::npos);
+}
+
 TEST_CASE("metrics that cannot be told never pass", "[metric]") {
   const Measurement m = Made({Measured(kAllocations, {6}), Unmeasured(kInstructions)});
   const auto judge = [&](const char* text) { return JudgeMetric(m, text, {-1e9, 1e9}); };

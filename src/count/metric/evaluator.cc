@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "absl/strings/str_format.h"
+#include "perfkit/measured_events.h"
 #include "src/base/scale.h"
 #include "src/base/text.h"
 #include "src/count/table.h"
@@ -36,7 +37,7 @@ EventName::EventName(std::string_view written) : word(written) {
     word = known->type.name;
     modifiers = letters;
     is_clock = known->unit == "ns";
-    has_modes = !is_clock && !known->kernel_side;
+    has_modes = !is_clock && !known->kernel_side && known->type.type != kMeasuredType;
   } else if (event::ParseRaw(name)) {
     modifiers = letters;
     word = name;
@@ -74,7 +75,7 @@ std::string MetricEvaluator::CollectParts() {
 }
 
 // Returns why parts do not go together: one covers user space only and another one all, although neither was written
-// so. Clocks, and events that the kernel raises itself, have no modes.
+// so. Clocks, events that the kernel raises itself, and those that perf does not have, have no modes.
 std::string MetricEvaluator::CheckModes() const {
   std::string_view all, user_only;
   for (size_t i = 0; i < found_.size(); ++i) {

@@ -22,6 +22,7 @@ MetricPart PartOf(const Cost& cost) {
   MetricPart part;
   part.name = cost.event.name;
   part.value = static_cast<double>(cost.value());
+  if (cost.user_only) part.validity.flags |= Validity::kUserOnly;
   // The value of an exact event is the least of its repetitions, so it may be the low end of its own interval.
   const Interval interval = cost.interval();
   part.below = std::max(0.0, part.value - interval.low);

@@ -110,6 +110,7 @@ TEST_CASE("metric: user space only and all are not mixed, unless they were writt
                          {"cycles:u", Plain(4, Validity::kUserOnly)},
                          {"task-clock", Plain(2)},
                          {"context-switches", Plain(1)},
+                         {"allocations", Plain(2)},
                          {"r01c0", Plain(3)},
                          {"cpu/event=1/", Plain(3)}};
   CHECK(Value("instructions / cycles", counts).reason == "instructions is of user space only, and cycles is not");
@@ -119,6 +120,7 @@ TEST_CASE("metric: user space only and all are not mixed, unless they were writt
   CHECK(Value("cycles:u / cycles", counts).value == Approx(0.8));
   CHECK(Value("instructions / task-clock", counts).value == 5);
   CHECK(Value("instructions / context-switches", counts).value == 10);
+  CHECK(Value("instructions / allocations", counts).value == 5);
   CHECK(Value("instructions / task-clock", counts).validity.has(Validity::kUserOnly));
 }
 
