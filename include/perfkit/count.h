@@ -237,8 +237,9 @@ class CounterReader {
   // Returns a mask; bit i: event i is multiplexable, and has times of its own in a snapshot.
   uint32_t multiplexable() const noexcept { return multiplexable_; }
 
-  // Returns a mask of what restricts events: bit i if event i has kUserOnly, bit kMaxEvents + i if it has kSomeCpus.
-  uint32_t restrictions() const noexcept { return restrictions_; }
+  // Returns a mask of the kinds of counts: bit i if event i has kUserOnly, bit kMaxEvents + i if it has kSomeCpus, bit
+  // 2 * kMaxEvents + i if it is multiplexable, bit 3 * kMaxEvents + i if it is not.
+  uint64_t kinds() const noexcept { return kinds_; }
 
   // Returns the flags that each count of event `i` has: kUserOnly, kSomeCpus, kNotCounted.
   Validity fixed_flags(size_t i) const noexcept {
@@ -258,7 +259,7 @@ class CounterReader {
   size_t size_ = 0;
   uint32_t multiplexable_ = 0;
   uint32_t gapped_ = 0;
-  uint32_t restrictions_ = 0;
+  uint64_t kinds_ = 0;
   std::array<Validity, kMaxEvents> fixed_flags_{};
 };
 

@@ -30,7 +30,8 @@ struct FrameRecord {
   uint64_t number = 0;                        // Index of the frame, from 0.
   uint64_t wall_ns = 0;                       // Elapsed time, by the tick counter.
   std::array<uint64_t, kMaxEvents> values{};  // By event.
-  uint32_t missing = ~0u;                     // Bit i: event i has no count, and values[i] is meaningless.
+  // Bit i: event i has no count (e.g. it was never on the PMU meanwhile), and values[i] is meaningless.
+  uint32_t missing = ~0u;
 };
 
 // The latest frames, oldest first. A view: valid until the next Mark.
@@ -67,7 +68,8 @@ struct ZoneStats {
   uint64_t calls = 0;    // Times that it was entered, and left on the same thread.
   uint64_t frames = 0;   // Number of frames in which it was entered, added up over its threads.
   // If true, calls of it ended on another thread. They are not counted here but in the self of the parent, so the times
-  // and counts below are lower bounds. If no other call was counted, `total` and `self` have Validity::kOtherThread.
+  // and counts below are lower bounds. If nothing was counted of a total or self, neither another call nor a zone
+  // inside, its counts have Validity::kOtherThread.
   bool at_least = false;
   // Elapsed time and counts. A zone's total is exactly its self plus the totals of its children.
   uint64_t wall_ns = 0, self_wall_ns = 0;
@@ -88,7 +90,8 @@ struct Hitch {
   char cause[192] = {};  // A sentence, NUL-terminated.
   // The zone that exceeded its median time per frame most; then, as long as there is one, the zone directly inside of
   // it that has at least half of its excess. "" if none exceeded it. The median counts as 0 for a zone that is new, or
-  // that was entered in fewer than half of the frames.
+  // that was entered in fewer than half of the frames. A zone of which a call ended on another thread in this frame is
+  // left out.
   const char* worst_zone = "";
   uint64_t worst_excess_ns = 0;  // The excess of `worst_zone`.
 
@@ -106,7 +109,8 @@ struct Hitch {
   size_t fault_address_count = 0;
 
   // Without that log (perf is forbidden, or memory ran out), events of FrameOptions::events replace it: task-clock sets
-  // `off_cpu_ns`, context-switches `switches`, page-faults `faults`, and cpu-migrations `migrations`.
+  // `off_cpu_ns`, context-switches `switches`, page-faults `faults`, and cpu-migrations `migrations`. An event that was
+  // off the PMU for a part of the frame (in a group) replaces nothing.
   bool off_cpu_known = false;       // If false, `off_cpu_ns` is meaningless.
   bool switch_count_known = false;  // If false, `switches` is meaningless.
   bool migrations_known = false;    // By the log, or by cpu-migrations.
@@ -122,13 +126,16 @@ struct FrameStats {
                                // start or end. Their time counts for the parent.
   uint64_t mismatched = 0;     // Zones that were left without having been entered; and those that were still open when
                                // a zone around them was left, or when their thread ended or was detached.
-  uint64_t cross_thread = 0;   // Zones that were left on another thread than entered on: not counted.
+  uint64_t cross_thread = 0;   // Zones that were left on another thread than entered on, while that one was attached:
+                               // not counted.
   uint64_t foreign_marks = 0;  // Marks by a thread that does not own the frames: ignored.
   uint64_t unplaced = 0;       // Values per frame that no histogram had room for: missing in percentiles.
   uint64_t hitches = 0;
   uint32_t threads = 0;          // Number of threads attached now, including the marking one.
   uint32_t refused_threads = 0;  // Threads beyond FrameOptions::max_threads: not counted.
-  // Calibrated cost of all threads' zones and of the marks, divided by the time of the marking thread's frames.
+  // Calibrated cost of all threads' zones and of the marks, divided by the time of the marking thread's frames. The
+  // cost is that of the marking thread's read paths: too low if another thread got slower ones, e.g. because no more
+  // file descriptors were left. Then FormatZones has a warning.
   double overhead_fraction = 0;
 };
 

@@ -203,6 +203,7 @@ class FrameCounter {
   // which no other function does. ">=" marks sums that lack calls that ended on another thread (ZoneStats::at_least).
   std::string FormatZones() const;
   // As above, with a table for each of `metrics` (metric.h): its values for the total and the self of each zone.
+  // "(part)" marks values of sums that lack such calls.
   std::string FormatZones(std::span<const Metric> metrics) const;
 
   // The events, in the order of FrameOptions::events. Texts are valid as long as this object, and "" if i >= size().

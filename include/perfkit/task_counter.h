@@ -47,7 +47,8 @@ struct TaskOptions {
   EventSpecs events{};                  // As FrameOptions::events.
   std::optional<ReadPath> only_path{};  // As CounterOptions::only_path.
   // Maximum at the same time. What tasks do on further threads is not counted, and a task that was resumed on one has
-  // no counts in Task::totals() and is not in the quantiles.
+  // no counts in Task::totals() and is not in the quantiles. A zone that is entered there is not counted at all: what
+  // its task does in it later, on other threads, belongs to the self of the zone or task around it.
   size_t max_threads = 256;
   // Maximum number of names of tasks and paths of zones together; larger values than 65,532 are lowered to that. The
   // counts of further zones belong to the zones or tasks around them.
@@ -56,10 +57,12 @@ struct TaskOptions {
 
 // What one task has counted, or what all threads have counted outside of tasks.
 struct TaskTotals {
-  std::array<Count, kMaxEvents> counts{};  // By event. kOtherThread after an error (TaskStats::cross_thread).
-  // Time for which it ran on attached threads, by the tick counter; 0 after such an error. Excludes the time during
-  // which another task interrupted it. For Outside(): the time that attached threads spent outside of tasks, or in
-  // tasks after such an error.
+  // By event. kOtherThread after an error (TaskStats::cross_thread). kNotCounted after such an error of a task that
+  // interrupted it: when it ran again is not known, so a part of it counts outside of tasks.
+  std::array<Count, kMaxEvents> counts{};
+  // Time for which it ran on attached threads, by the tick counter; 0 after an error of its own. Excludes the time
+  // during which another task interrupted it. For Outside(): the time that attached threads spent outside of tasks, or
+  // in tasks after such an error.
   uint64_t run_ns = 0;
   uint64_t runs = 0;        // How often it was resumed.
   uint64_t migrations = 0;  // How often it was resumed on another thread than before.
@@ -75,14 +78,15 @@ struct TaskZoneStats {
   uint32_t depth = 0;  // 0: a name of tasks.
   size_t parent = 0;   // Index in the list; its own for a name of tasks.
   uint64_t calls = 0;  // How often the zone was entered; for a name of tasks, how often its tasks were resumed.
-  // If true, tasks of this name were not counted for a time: TaskStats::cross_thread, or threads beyond max_threads.
-  // The times and counts, also of the zones in them, are lower bounds. If nothing was counted, `total` and `self` say
-  // so in their validity.
+  // If true, tasks of this name were not counted for a time: TaskStats::cross_thread, also of a task that interrupted
+  // them, or threads beyond max_threads. The times and counts, also of the zones in them, are lower bounds; but a self
+  // includes zones that were entered on a thread beyond max_threads. If nothing was counted, `total` and `self` say so
+  // in their validity.
   bool at_least = false;
   uint64_t run_ns = 0, self_run_ns = 0;
   std::array<Count, kMaxEvents> total{}, self{};  // total = self + the totals of all children, exactly.
-  // The rest is for names of tasks. Quantiles are over the tasks that have ended, except those in
-  // TaskStats::cross_thread; each task is one value.
+  // The rest is for names of tasks. Quantiles are over the tasks that have ended, except those that were not counted
+  // for a time; each task is one value.
   uint64_t created = 0;
   uint64_t ended = 0;
   uint64_t migrations = 0;  // As TaskTotals::migrations.
@@ -220,7 +224,7 @@ class TaskCounter {
   // (TaskZoneStats::at_least). Nothing is subtracted: each part includes the cost of one snapshot.
   std::string FormatTasks() const;
   // As above, with a table for each of `metrics` (metric.h): its values for the total and the self of each name and
-  // zone. The elapsed time of a metric is the time that the tasks ran.
+  // zone. The elapsed time of a metric is the time that the tasks ran. "(part)" marks values of sums that lack a part.
   std::string FormatTasks(std::span<const Metric> metrics) const;
 
   // The events, in the order of TaskOptions::events. Require i < size(). Views are valid as long as this object.

@@ -186,13 +186,14 @@ uint32_t Source::gapped() const {
   if (plan_.migration_index >= kMaxEvents) return 0;
   uint32_t events = 1u << plan_.migration_index;
   for (const Copy& copy : copies_) events |= (events >> copy.from & 1) << copy.to;
-  return events;
+  return events & ~excluded_;
 }
 
 void Source::Exclude(size_t i, absl::Status reason) {
   slots_[i].reason = std::move(reason);
   slots_[i].fixed_flags.flags = Validity::kNotCounted;
   plan_.missing |= 1u << i;
+  excluded_ |= 1u << i;
   in_place_.bytes = -1;  // Such a read has no mask.
 }
 

@@ -90,10 +90,10 @@ TEST_CASE("scope totals: flags of any scope are flags of the sum") {
 
 TEST_CASE("scope totals: what restricts one set's counts restricts the sum with another's") {
   struct Restricted : CounterReader {
-    explicit Restricted(Validity flags, uint32_t restrictions) {
+    Restricted(Validity flags, uint64_t kinds) {
       size_ = 1;
       fixed_flags_[0] = flags;
-      restrictions_ = restrictions;
+      kinds_ = kinds;
     }
   };
   const Restricted all({}, 0), user({Validity::kUserOnly}, 1), some({Validity::kSomeCpus}, 1u << kMaxEvents);
@@ -107,6 +107,14 @@ TEST_CASE("scope totals: what restricts one set's counts restricts the sum with 
   sum.Merge(of_some);
   CHECK(sum.count(all, 0).validity == Validity{Validity::kUserOnly | Validity::kSomeCpus});
   CHECK(sum.count(all, 0).value == 3);
+  const Restricted untimed({}, uint64_t{1} << (3 * kMaxEvents)), timed({}, uint64_t{1} << (2 * kMaxEvents));
+  ScopeTotals mixed, other;
+  mixed.Add(untimed, At(1), At(2));
+  CHECK(mixed.count(untimed, 0).validity.counted());
+  other.Add(timed, At(1), At(2));
+  CHECK(other.count(timed, 0).validity.counted());
+  mixed.Merge(other);
+  CHECK_FALSE(mixed.count(untimed, 0).validity.counted());
 }
 
 TEST_CASE("scope totals: nothing measured is not 0") {

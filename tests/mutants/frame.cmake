@@ -13,7 +13,7 @@ mutant(callback_in_no_frame FILE src/count/frame/frame_counter_impl.cc TEST coun
   hitches_.BeginFrame();]]
        SAYS "What a hitch's callback waits for is in no frame: the next hitch says that it ran all the time.")
 mutant(other_kind_added_up FILE src/count/frame/event_plan.cc TEST count_test CASES "a thread with other rights*"
-       FROM [[if (flags == fixed_flags_[i] && same_times) continue;]] TO [[if (same_times || flags.counted()) continue;]]
+       FROM [[return slot.fixed_flags == fixed_flags_[i] &&]] TO [[return]]
        SAYS "A worker that may count user space only has a number that says it is of all faults.")
 mutant(worker_frames_never_roll FILE src/count/frame/frame_counter_impl.cc TEST count_test CASES "frames:*"
        FROM [[  if (!thread.open() || thread.frame != frame) {
@@ -102,10 +102,10 @@ mutant(unmatched_switch_in FILE src/count/frame/detail_ring.cc TEST count_test C
       return;]]
        SAYS "A time away whose begin was overwritten is left out without a word.")
 mutant(away_without_clock FILE src/count/frame/hitch_watch.cc TEST count_test CASES "hitches: without a log*"
-       FROM [[event.has_value() && (record.missing >> *event & 1) == 0;]] TO [[event.has_value();]]
+       FROM [[event.has_value() && (inexact >> *event & 1) == 0;]] TO [[event.has_value() && inexact != ~0u;]]
        SAYS "An event without a number is told as 0: the frame seems to have been away all the time.")
 mutant(child_frames_of_last_time FILE src/count/frame/hitch_watch.cc TEST count_test CASES "worst zone:*"
-       FROM [[if (tree.last(node).number != frame || tree.frames(node) == 0) return 0;]] TO [[if (tree.last(node).number > frame || tree.frames(node) == 0) return 0;]]
+       FROM [[if (tree.last(node).number != frame ||]] TO [[if (tree.last(node).number > frame ||]]
        SAYS "A zone that the frame did not have is blamed for it.")
 mutant(milliseconds_in_tenths FILE src/count/frame/hitch_watch.cc TEST count_test CASES "cause:*"
        FROM [[(ns + 5'000) / 10'000;]] TO [[(ns + 5'000) / 100'000;]]

@@ -72,6 +72,15 @@ class CountedEvents {
   uint32_t MissingBetween(const Snapshot& begin, const Snapshot& end) const {
     return detail::MissingBetween(begin.missing, end.missing, gapped_) & ~never_;
   }
+  // Bit i: event i was enabled, but never on the PMU, so that it has no count (as MakeCount says).
+  uint32_t NeverOnPmu(const Sums& sums) const {
+    uint32_t found = 0;
+    for (uint32_t left = multiplexable_; left != 0; left &= left - 1) {
+      const size_t i = static_cast<size_t>(__builtin_ctz(left));
+      if (sums.times[i].enabled_ns > 0 && sums.times[i].running_ns == 0) found |= 1u << i;
+    }
+    return found;
+  }
   // Bit i: event i was off its counter for a part of the interval, so that its value is too low.
   uint32_t MultiplexedBetween(const Snapshot& begin, const Snapshot& end) const {
     uint32_t found = 0;

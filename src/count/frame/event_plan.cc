@@ -85,19 +85,43 @@ std::optional<CounterSet> EventPlan::OpenFirst() {
     // A cheaper path may have been refused by the self-test: later threads must not trust it untested.
     if (paths_[i] == ReadPath::kGroupRead || paths_[i] == ReadPath::kUsage) test_each_ = !only_path_;
   }
-  if (set) multiplexable_ = set->multiplexable();
+  if (set) multiplexable_ = set->multiplexable(), gapped_ = set->gapped();
   return set;
+}
+
+// Otherwise no sum of both is right: user space only, because the process has dropped its privileges; times of its own
+// on one of them; records of switches, which may have gaps; getrusage's clock, which lacks stolen time.
+bool EventPlan::IsLikeFirst(const Source& source, size_t i) const {
+  const auto has = [i](uint32_t mask) { return (mask >> i & 1) != 0; };
+  const Source::Slot& slot = source.slots()[i];
+  const bool is_clock = unit(i) == "ns";
+  const bool same_clock = !is_clock || (slot.path == ReadPath::kUsage) == (paths_[i] == ReadPath::kUsage);
+  return slot.fixed_flags == fixed_flags_[i] && has(source.multiplexable()) == has(multiplexable_) &&
+         has(source.gapped()) == has(gapped_) && same_clock;
+}
+
+std::string EventPlan::Restriction(size_t i) const {
+  std::string text;
+  if (is_of_machine(i)) text += " (of the machine, once for each thread)";
+  if (fixed_flags_[i].has(Validity::kUserOnly)) text += " (user space only)";
+  if (fixed_flags_[i].has(Validity::kSomeCpus)) text += " (on some CPUs)";
+  return text;
+}
+
+bool EventPlan::counts_kernel(size_t i) const {
+  return fixed_flags_[i].counted() && !fixed_flags_[i].has(Validity::kUserOnly) && CanBeUserOnly(event(i)) &&
+         !event(i).privilege_given;
 }
 
 std::optional<CounterSet> EventPlan::OpenNext() const {
   absl::StatusOr<std::unique_ptr<Source>> source = Open(test_each_);
   if (!source.ok()) return std::nullopt;  // An event that only this thread lacks is missing in its snapshots.
   for (size_t i = 0; i < size(); ++i) {
-    const Validity flags = (*source)->slots()[i].fixed_flags;
-    if (!flags.counted() || !fixed_flags_[i].counted()) continue;
-    const bool same_times = ((*source)->multiplexable() >> i & 1) == (multiplexable_ >> i & 1);
-    if (flags == fixed_flags_[i] && same_times) continue;
-    // E.g. user space only, because the process has dropped its privileges: no sum of both would be right.
+    const Source::Slot& slot = (*source)->slots()[i];
+    if (!slot.fixed_flags.counted() || !fixed_flags_[i].counted()) continue;
+    if (slot.path != paths_[i]) has_other_paths_.store(true, std::memory_order_relaxed);
+    if (IsLikeFirst(**source, i)) continue;
+    excluded_.fetch_or(1u << i, std::memory_order_relaxed);
     (*source)->Exclude(i, absl::UnavailableError("it counts something else here than on the first thread"));
   }
   return CounterSet(*std::move(source));

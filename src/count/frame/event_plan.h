@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,11 +39,19 @@ class EventPlan {
   std::string_view unit(size_t i) const { return event(i).unit; }
   double scale(size_t i) const { return event(i).scale; }
   bool is_of_machine(size_t i) const { return IsEnergy(event(i)); }
+  // Returns what its counts are restricted to, for titles: " (user space only)"; "" for most.
+  std::string Restriction(size_t i) const;
+  // Returns true if event i includes the kernel's part, and could do without.
+  bool counts_kernel(size_t i) const;
   // Return masks, after OpenFirst. never(): bit i means that event i is not counted on any thread. multiplexable(): as
   // CounterReader::multiplexable.
   uint32_t never() const { return never_; }
   uint32_t multiplexable() const { return multiplexable_; }
   Validity fixed_flags(size_t i) const { return fixed_flags_[i]; }
+  // Return what OpenNext has found: a mask of the events that it excluded on any thread; true if it read an event by
+  // another path than OpenFirst did.
+  uint32_t excluded() const { return excluded_.load(std::memory_order_relaxed); }
+  bool has_other_paths() const { return has_other_paths_.load(std::memory_order_relaxed); }
   // The first event without modifiers that is software event `config` (PERF_COUNT_SW_*); nullopt if there is none.
   std::optional<size_t> IndexOf(uint64_t software_config) const;
 
@@ -56,6 +65,7 @@ class EventPlan {
   void SetReason(size_t i, const absl::Status& status);
   void AddGroup(std::vector<EventConfig> group);
   absl::StatusOr<std::unique_ptr<Source>> Open(bool self_test) const;
+  bool IsLikeFirst(const Source& source, size_t i) const;
 
   std::vector<std::vector<EventConfig>> groups_;
   std::vector<Position> positions_;
@@ -64,8 +74,10 @@ class EventPlan {
   std::array<Validity, kMaxEvents> fixed_flags_{};
   std::optional<ReadPath> only_path_;
   uint32_t never_ = 0;
-  uint32_t multiplexable_ = 0;
+  uint32_t multiplexable_ = 0, gapped_ = 0;
   bool test_each_ = false;
+  mutable std::atomic<uint32_t> excluded_{0};
+  mutable std::atomic<bool> has_other_paths_{false};
 };
 
 }  // namespace perfkit::count

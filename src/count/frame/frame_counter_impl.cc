@@ -206,17 +206,20 @@ void FrameCounterImpl::LeaveOutOfOrder(FrameThread& thread, uint64_t entry) noex
   if (thread.tree.UnwindTo(entry)) LeaveTop(thread);
 }
 
-// Notes the zone for the thread that entered it, which removes it from its stack at its next zone or mark.
+// Notes the zone for the thread that entered it, which removes it from its stack at its next zone or mark. If that
+// thread has ended or is detached, the zone has its counts up to then, and is already counted as mismatched.
 void FrameCounterImpl::LeaveElsewhere(uint64_t entry) noexcept {
-  mistakes_.AddCrossThread();
-  if (in_forked_child_) return;
+  if (in_forked_child_ || entry == 0) return mistakes_.AddCrossThread();
   const uint64_t serial = FrameThread::SerialOf(entry);
   const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (main_ != nullptr && main_->serial == serial) return main_->NoteCrossThread(entry);
+  FrameThread* entered_on = main_ != nullptr && main_->serial == serial ? main_.get() : nullptr;
   for (const std::unique_ptr<FrameThread>& worker : workers_) {
-    if (worker->serial == serial) worker->NoteCrossThread(entry);
+    if (worker->serial == serial) entered_on = worker.get();
   }
+  if (entered_on == nullptr) return;
+  mistakes_.AddCrossThread();
+  entered_on->NoteCrossThread(entry);
 }
 
 // Called on the marking thread at the first zone or mark since its events were closed, on a worker before each

@@ -58,9 +58,10 @@ class Sentence {
 };
 
 // Returns by how much the zone exceeds its median over all frames. The median of a zone that most frames do not have is
-// 0. So a zone that runs once, e.g. to load a level, counts in full.
+// 0. So a zone that runs once, e.g. to load a level, counts in full. A zone of which a call ended on another thread in
+// this frame has no excess: its elapsed time is a lower bound, and frames like it are in no median.
 uint64_t ExcessOf(const ZoneTree& tree, size_t node, uint64_t frame) {
-  if (tree.last(node).number != frame || tree.frames(node) == 0) return 0;
+  if (tree.last(node).number != frame || tree.frames(node) == 0 || tree.last(node).missing == ~0u) return 0;
   // The first time of a zone would be its own median, so it counts in full.
   const bool rare = tree.frames(node) == 1 || 2 * tree.frames(node) < tree.frames(ZoneTree::kRoot);
   const uint64_t median = rare ? 0 : tree.histogram(node, 0).Quantile(0.5, tree.pool());
@@ -126,9 +127,9 @@ void HitchWatch::TakeFromLog(Hitch* hitch) const {
   hitch->fault_address_count = faults.addresses;
 }
 
-void HitchWatch::TakeFromRecord(const FrameRecord& record, Hitch* hitch) const {
-  const auto counted = [&record](std::optional<size_t> event) {
-    return event.has_value() && (record.missing >> *event & 1) == 0;
+void HitchWatch::TakeFromRecord(const FrameRecord& record, uint32_t multiplexed, Hitch* hitch) const {
+  const auto counted = [inexact = record.missing | multiplexed](std::optional<size_t> event) {
+    return event.has_value() && (inexact >> *event & 1) == 0;
   };
   if (!hitch->faults_known && counted(substitutes_.page_faults)) {
     hitch->faults_known = true;
@@ -153,7 +154,7 @@ const Hitch& HitchWatch::Explain(const FrameRecord& record, const ZoneTree& tree
   hitch.wall_ns = record.wall_ns;
   hitch.budget_ns = budget_ns_;
   TakeFromLog(&hitch);
-  TakeFromRecord(record, &hitch);
+  TakeFromRecord(record, tree.MultiplexedInLastFrame(), &hitch);
   const WorstZone worst = FindWorstZone(tree, record.number);
   if (worst.node != ZoneTree::kRoot) hitch.worst_zone = tree.name(worst.node);
   hitch.worst_excess_ns = worst.excess_ns;

@@ -56,7 +56,8 @@ class HitchWatch {
 
  private:
   void TakeFromLog(Hitch* hitch) const;
-  void TakeFromRecord(const FrameRecord& record, Hitch* hitch) const;
+  // `multiplexed`: the events whose counts in the record are too low (ZoneTree::MultiplexedInLastFrame).
+  void TakeFromRecord(const FrameRecord& record, uint32_t multiplexed, Hitch* hitch) const;
 
   uint64_t budget_ns_ = 0;
   LogSubstitutes substitutes_;

@@ -13,8 +13,8 @@ namespace perfkit::count {
 // Thread-safe.
 class MistakeCounts {
  public:
-  // A mark on a thread that may not mark; a zone that was left on another thread than it was entered on; a zone in a
-  // signal handler that interrupted this thread's work; a thread without a slot.
+  // A mark on a thread that may not mark; a zone that was left on another thread than it was entered on, while
+  // that one was attached; a zone in a signal handler that interrupted this thread's work; a thread without a slot.
   void AddForeignMark() noexcept { Add(foreign_marks_); }
   void AddCrossThread() noexcept { Add(cross_thread_); }
   void AddInterrupted() noexcept { Add(interrupted_); }

@@ -49,8 +49,7 @@ std::string CounterTitle(const EventPlan& plan, size_t i, double coverage) {
   } else if (!plan.unit(i).empty()) {
     absl::StrAppendFormat(&title, ", %s", plan.unit(i));
   }
-  if (plan.is_of_machine(i)) title += " (of the machine, once for each thread)";
-  if (plan.fixed_flags(i).has(Validity::kUserOnly)) title += " (user space only)";
+  title += plan.Restriction(i);
   if (coverage < 1) absl::StrAppendFormat(&title, " (%.0f %% coverage, scaled)", coverage * 100);
   return title;
 }
@@ -73,7 +72,7 @@ MetricTable::MetricTable(const Metric& metric, std::string_view calls)
   if (!metric.unit().empty()) rows_[0][0] += ", " + metric.unit();
 }
 
-void MetricTable::Add(std::string label, uint64_t calls, MetricValue total, MetricValue self) {
+void MetricTable::Add(Row row, MetricValue total, MetricValue self) {
   any_ = any_ || total.has_value() || self.has_value();
   if (!weakest_) weakest_ = total;
   for (const MetricValue* const value : {&total, &self}) {
@@ -82,8 +81,10 @@ void MetricTable::Add(std::string label, uint64_t calls, MetricValue total, Metr
   for (MetricValue* const value : {&total, &self}) {
     if (value->unit != "/s") value->unit.clear();  // The first row has it.
   }
-  rows_.push_back({std::move(label), FormatNumber(calls), total.has_value() ? FormatMetric(total) : "n/a",
-                   self.has_value() ? FormatMetric(self) : "n/a"});
+  const auto cell = [&row](const MetricValue& value) {
+    return value.has_value() ? FormatMetric(value) + (row.at_least ? " (part)" : "") : "n/a";
+  };
+  rows_.push_back({std::move(row.label), FormatNumber(row.calls), cell(total), cell(self)});
 }
 
 void MetricTable::AppendTo(std::string* out) {
@@ -122,6 +123,13 @@ void AppendNotCounted(const EventPlan& plan, std::string* out) {
   }
   for (const auto& [reason, names] : names_by_reason)
     absl::StrAppendFormat(out, "not counted: %s: %s\n", names, reason);
+  for (size_t i = 0; i < plan.size(); ++i) {
+    if ((plan.excluded() >> i & 1) == 0) continue;
+    absl::StrAppendFormat(out,
+                          "not counted on some threads: %s: they have other rights or descriptors than the first one "
+                          "had, and would count something else\n",
+                          plan.name(i));
+  }
 }
 
 }  // namespace perfkit::count

@@ -53,7 +53,12 @@ class MetricTable {
   // `metric` must outlive it. `calls`: the head of the column beside the labels.
   MetricTable(const Metric& metric, std::string_view calls);
 
-  void Add(std::string label, uint64_t calls, MetricValue total, MetricValue self);
+  struct Row {
+    std::string label;
+    uint64_t calls;
+    bool at_least;  // Its sums lack a part. So its values are marked: a quotient of such sums is no lower bound.
+  };
+  void Add(Row row, MetricValue total, MetricValue self);
   // Appends the table, or why no row has a value. The head has what limits the weakest total. Call it once.
   void AppendTo(std::string* out);
 

@@ -33,15 +33,25 @@ Count CountOf(const FrameCounterImpl& impl, const Sums& sums, size_t i, bool any
   return MakeCount(sums.values[i], sums.times[i], impl.plan().fixed_flags(i));
 }
 
-// Return false if nothing in the total, or in the self, was counted: all calls ended on another thread.
+// Return false if nothing in the total, or in the self, was counted: all calls ended on another thread (WallNs).
 bool HasTotal(const ZoneStats& zone) { return !zone.at_least || zone.calls > 0 || zone.wall_ns > 0; }
 bool HasSelf(const ZoneStats& zone) { return !zone.at_least || zone.calls > 0 || zone.self_wall_ns > 0; }
 
-// Adds nanoseconds, not ticks: each zone's ticks are rounded down, and self + children must be exactly the total.
+uint64_t ChildrenWallNs(const FrameCounterImpl& impl, const FrameCounterImpl::Group& group, size_t node);
+
+// Returns a zone's elapsed time: its ticks, rounded down. If no self of it was counted, returns the children's sum, so
+// that its self is 0, and not what the rounding of several children leaves.
+uint64_t WallNs(const FrameCounterImpl& impl, const FrameCounterImpl::Group& group, size_t node) {
+  const Sums& total = group.zones.nodes()[node].total;
+  const bool has_self = !total.at_least || total.calls > 0 || group.zones.Self(node).ticks != 0;
+  return has_self ? ToNs(impl, total.ticks) : ChildrenWallNs(impl, group, node);
+}
+
+// Adds nanoseconds, not ticks: self + children must be exactly the total.
 uint64_t ChildrenWallNs(const FrameCounterImpl& impl, const FrameCounterImpl::Group& group, size_t node) {
   uint64_t sum = 0;
   for (size_t child = 1; child < group.zones.nodes().size(); ++child) {
-    if (group.zones.nodes()[child].parent == node) sum += ToNs(impl, group.zones.nodes()[child].total.ticks);
+    if (group.zones.nodes()[child].parent == node) sum += WallNs(impl, group, child);
   }
   return sum;
 }
@@ -56,7 +66,7 @@ ZoneStats StatsOf(const FrameCounterImpl& impl, const FrameCounterImpl::Group& g
   stats.calls = zone.total.calls;
   stats.frames = zone.frames;
   stats.at_least = zone.total.at_least;
-  stats.wall_ns = ToNs(impl, zone.total.ticks);
+  stats.wall_ns = WallNs(impl, group, node);
   stats.self_wall_ns = stats.wall_ns - ChildrenWallNs(impl, group, node);
   stats.wall_quantiles = zone.histograms[0].Summary(group.zones.pool());
   stats.last = zone.last;
@@ -201,7 +211,8 @@ void AppendMetric(const FrameCounterImpl& impl, const std::vector<ZoneStats>& zo
     const Adjusted wall =
         adjuster.For(z, 0, static_cast<double>(zones[z].wall_ns), static_cast<double>(zones[z].self_wall_ns));
     const MetricValue total = metric.Evaluate(parts.total, static_cast<uint64_t>(wall.total));
-    table.Add(Label(zones[z]), zones[z].calls, total, metric.Evaluate(parts.self, static_cast<uint64_t>(wall.self)));
+    const MetricValue self = metric.Evaluate(parts.self, static_cast<uint64_t>(wall.self));
+    table.Add({Label(zones[z]), zones[z].calls, zones[z].at_least}, total, self);
   }
   table.AppendTo(out);
 }
@@ -233,6 +244,11 @@ void AppendOwnCost(const FrameCounterImpl& impl, const FrameStats& stats, std::s
                         "subtracted above from totals and selfs, and the remaining error is %.1f ns a zone\n",
                         cost.zone_ns(), cost.within[0], cost.around[0], cost.mark_ns, stats.overhead_fraction * 100,
                         cost.residue[0]);
+  if (impl.plan().has_other_paths()) {
+    *out +=
+        "WARNING: some threads read events by other paths than the marking thread: their own cost is not the one "
+        "subtracted, and may be much higher\n";
+  }
   constexpr double kTooMuch = 0.10;
   if (stats.overhead_fraction > kTooMuch) {
     absl::StrAppendFormat(out, "WARNING: counting takes %.0f %% of the time; use fewer zones, or coarser ones\n",
@@ -245,7 +261,7 @@ void AppendSelfAccounting(const FrameStats& stats, std::string* out) {
       ReportNote{stats.dropped, "zone", "zones", "dropped (too deep or too many: the time is in the parent)"},
       ReportNote{stats.mismatched, "zone", "zones", "left without having been entered, or never left"},
       ReportNote{stats.cross_thread, "zone", "zones",
-                 "ended on another thread: not counted (n/a or >= above), the time is in the parent. "
+                 "ended on another thread: not counted (n/a, >= or (part) above), the time is in the parent. "
                  "Remedy: TaskCounter::Zone for code that changes threads"},
       ReportNote{stats.foreign_marks, "mark", "marks", "by a thread that the frame does not belong to (ignored)"},
       ReportNote{stats.refused_threads, "thread", "threads", "not counted (more than max_threads)"},

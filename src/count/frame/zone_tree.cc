@@ -172,7 +172,8 @@ void ZoneTree::AddRoot(const FrameMarks::Interval& frame, uint64_t ns_per_tick_q
   }
 }
 
-void ZoneTree::AddRootScaled(const FrameMarks::Interval& frame, const FrameRecord& record) {
+// An event that was never on the PMU in this frame is missing in the record, but not in the total.
+void ZoneTree::AddRootScaled(const FrameMarks::Interval& frame, FrameRecord& record) {
   marks_.AddMissing(record.missing & ~events_.never());
   for (size_t i = 0; i < events_.size(); ++i) {
     if ((record.missing >> i & 1) != 0) continue;
@@ -181,7 +182,11 @@ void ZoneTree::AddRootScaled(const FrameMarks::Interval& frame, const FrameRecor
       const Snapshot::Times &begin = frame.begin.times[i], &end = frame.end.times[i];
       value = base::Scale(*value, end.enabled_ns - begin.enabled_ns, end.running_ns - begin.running_ns);
     }
-    if (value) histograms_.Add(kRoot, 1 + i, *value);
+    if (value) {
+      histograms_.Add(kRoot, 1 + i, *value);
+    } else {
+      record.missing |= 1u << i;
+    }
   }
 }
 
@@ -244,8 +249,8 @@ void ZoneTree::CloseFrame(uint16_t node, uint64_t number, uint64_t ns_per_tick_q
   }
 }
 
-// For an event that may not have been counted for a part of the frame, or for all of it.
-void ZoneTree::AddToHistogram(uint16_t node, size_t i, const FrameRecord& last) {
+// For an event that may not have been counted for a part of the frame, or for all of it: then it is missing in `last`.
+void ZoneTree::AddToHistogram(uint16_t node, size_t i, FrameRecord& last) {
   Snapshot::Times& times = nodes_[node].sums.times[i];
   Snapshot::Times& total = details_[node].total.times[i];
   const Snapshot::Times frame = times;
@@ -257,7 +262,11 @@ void ZoneTree::AddToHistogram(uint16_t node, size_t i, const FrameRecord& last) 
   if (frame.enabled_ns != frame.running_ns || frame.enabled_ns == 0) {
     value = base::Scale(*value, frame.enabled_ns, frame.running_ns);
   }
-  if (value) histograms_.Add(node, 1 + i, *value);
+  if (value) {
+    histograms_.Add(node, 1 + i, *value);
+  } else {
+    last.missing |= 1u << i;
+  }
 }
 
 void ZoneTree::CountSince(const Snapshot& begin, uint64_t ns_per_tick_q32, FrameRecord& record) const {
@@ -265,7 +274,7 @@ void ZoneTree::CountSince(const Snapshot& begin, uint64_t ns_per_tick_q32, Frame
   events_.Add(sums, begin, scratch_);
   record.wall_ns = ToNs(sums.ticks, ns_per_tick_q32);
   record.values = sums.values;
-  record.missing = events_.never() | sums.missing;
+  record.missing = events_.never() | sums.missing | events_.NeverOnPmu(sums);
 }
 
 void ZoneTree::DropFrame() {

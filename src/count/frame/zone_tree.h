@@ -201,11 +201,11 @@ class ZoneTree {
   bool DropLeave();
   void RaiseToChildren(uint16_t node);
   void AddRoot(const FrameMarks::Interval& frame, uint64_t ns_per_tick_q32, FrameRecord& record);
-  void AddRootScaled(const FrameMarks::Interval& frame, const FrameRecord& record);
+  void AddRootScaled(const FrameMarks::Interval& frame, FrameRecord& record);
   void CloseZones(const Snapshot& at, uint64_t number, uint64_t ns_per_tick_q32);
   void SplitOpen(const Snapshot& at);
   void CloseFrame(uint16_t node, uint64_t number, uint64_t ns_per_tick_q32, FrameRecord& last);
-  void AddToHistogram(uint16_t node, size_t i, const FrameRecord& last);
+  void AddToHistogram(uint16_t node, size_t i, FrameRecord& last);
 
   ZoneShape shape_;
   CountedEvents events_;

@@ -17,8 +17,8 @@ struct EndedTasks {
 
   uint64_t created = 0;            // Changed and read with the TaskCounter's mutex held.
   std::atomic<uint64_t> tasks{0};  // Number of ended tasks, including those without values.
-  // Set once a task of this name was not counted for a time: because of a wrong use (TaskStats::cross_thread), or on a
-  // thread that was refused. Relaxed: nothing else depends on them.
+  // Set once a task of this name was not counted for a time: because of a wrong use (TaskStats::cross_thread) of it or
+  // of a task that interrupted it, or on a thread that was refused. Relaxed: nothing else depends on them.
   std::atomic<bool> cross_thread{false}, refused{false};
   SharedHistogram run_ns, wait_ns;
   std::vector<SharedHistogram> values;  // By event: counts of the tasks for which it was never off its counter.

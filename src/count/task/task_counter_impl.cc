@@ -291,7 +291,9 @@ void TaskCounterImpl::End(TaskAccount& account) noexcept {
   // Still open: on another thread, or interrupted by another task. Its thread may still access it, so it is never used
   // again.
   if (account.is_open() || account.cross_thread.load(std::memory_order_relaxed)) return NoteCrossThread(account);
-  if (account.sums.missing != ~0u) {  // Else it also ran on a thread that was refused, so its times are not known.
+  // Else it also ran on a thread that was refused, or where another thread suspended a task that interrupted it: its
+  // times are not known.
+  if (account.sums.missing != ~0u) {
     ended.run_ns.Add(ToNs(account.sums.ticks), rows_);
     ended.wait_ns.Add(ToNs(account.wait_ticks), rows_);
   }

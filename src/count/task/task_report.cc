@@ -139,7 +139,8 @@ void AppendMetric(const Report& report, const Metric& metric, std::string* out) 
   MetricTable table(metric, "runs");
   for (const TaskZoneStats& zone : report.zones) {
     const MetricValue total = metric.Evaluate(PartsOf(report.plan, zone.total), zone.run_ns);
-    table.Add(Label(zone), zone.calls, total, metric.Evaluate(PartsOf(report.plan, zone.self), zone.self_run_ns));
+    const MetricValue self = metric.Evaluate(PartsOf(report.plan, zone.self), zone.self_run_ns);
+    table.Add({Label(zone), zone.calls, zone.at_least}, total, self);
   }
   table.AppendTo(out);
 }
@@ -147,14 +148,14 @@ void AppendMetric(const Report& report, const Metric& metric, std::string* out) 
 void AppendStats(const TaskStats& stats, std::string* out) {
   const std::array notes = {
       ReportNote{stats.cross_thread, "task", "tasks",
-                 "that another thread suspended, ended, or left a zone of: not counted after the last switch (n/a or "
-                 ">= above), the time is in \"outside of tasks\""},
+                 "that another thread suspended, ended, or left a zone of: not counted after the last switch (n/a, >= "
+                 "or (part) above), the time is in \"outside of tasks\""},
       ReportNote{stats.mismatched, "call", "calls",
                  "ignored: Resume of a task that runs, Suspend of one that is not its thread's innermost"},
       ReportNote{stats.dropped, "name or zone", "names or zones",
                  "beyond max_zones (in \"(more names)\", or in the parent)"},
       ReportNote{stats.refused_threads, "thread", "threads",
-                 "not counted (more than max_threads; tasks that ran there are n/a or >= above)"},
+                 "not counted (more than max_threads; tasks that ran there are n/a, >= or (part) above)"},
       ReportNote{stats.unplaced, "value", "values", "in no percentile (histograms full)"},
   };
   AppendNotes(notes, out);

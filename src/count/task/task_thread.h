@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "perfkit/counter.h"
+#include "src/count/task/ended_tasks.h"
 #include "src/count/task/node_sums.h"
 #include "src/count/task/task_account.h"
 #include "src/count/task/task_log.h"
@@ -168,7 +169,8 @@ class alignas(64) TaskThread {
     listening->Add(PositionOf(before, node), before_last_ticks(),
                    PositionOf(current_, current_ != nullptr ? current_->node : TaskNodes::kOutside), last().ticks);
   }
-  // Drops the innermost accounts that another thread has suspended. The interval that ends now belongs to no task.
+  // Drops the innermost accounts that another thread has suspended. The interval that ends now belongs to no task. The
+  // account that they interrupted may have run in it, so it lacks a part: it has no counts, and is in no quantile.
   [[gnu::noinline]] void DropCrossThread() noexcept {
     if (TaskLog* const listening = log(); listening != nullptr) listening->Abandon(last().ticks);
     while (current_ != nullptr && current_->cross_thread.load(std::memory_order_relaxed)) {
@@ -177,6 +179,9 @@ class alignas(64) TaskThread {
       account.suspended_ticks = UINT64_MAX;  // The time is not known, so Open adds no wait.
       account.thread.store(nullptr, std::memory_order_relaxed);
     }
+    if (current_ == nullptr) return;
+    current_->sums.missing = ~0u;
+    current_->ended->cross_thread.store(true, std::memory_order_relaxed);
   }
 
   CounterReader reader_;

@@ -173,5 +173,42 @@ TEST_CASE("zone tree: a gap in the records is a hole in its frame and zone, and 
   CHECK(tree.histogram(0, 2).count(tree.pool()) == 5);
 }
 
+TEST_CASE("zone tree: an event that was never on the PMU in a frame lacks in its record, and in no sum") {
+  ZoneTree tree({.events = 1, .multiplexable = 1});
+  Snapshot at{};
+  tree.scratch() = at;
+  tree.BeginFrameAtScratch();
+  FrameRecord visit;
+  // A frame of 100 ns, with a zone in all of it.
+  const auto frame = [&](uint64_t counted, uint64_t running_ns, uint64_t number) {
+    const Snapshot begin = at;
+    *tree.Enter({"zone"}) = begin;
+    at.ticks += 100;
+    at.values[0] += counted;
+    at.times[0].enabled_ns += 100;
+    at.times[0].running_ns += running_ns;
+    tree.scratch() = at;
+    tree.Leave();
+    tree.CountSince(begin, kOneNsATick, visit);
+    tree.EndFrameAtScratch(number, kOneNsATick);
+  };
+  const auto missing_is = [&](uint32_t mask) {
+    return tree.last(0).missing == mask && tree.last(1).missing == mask && visit.missing == mask;
+  };
+  frame(7, 100, 0);
+  CHECK(missing_is(0));
+  frame(0, 0, 1);
+  CHECK(missing_is(1));
+  frame(5, 50, 2);  // For a part of it.
+  CHECK(missing_is(0));
+  CHECK((tree.last(0).values[0] == 5 && tree.last(1).values[0] == 5 && visit.values[0] == 5));
+  for (const size_t node : {0, 1}) {
+    CHECK(tree.total(node).missing == 0);
+    CHECK(tree.total(node).values[0] == 12);
+    CHECK(tree.total(node).times[0].enabled_ns == 300);
+    CHECK(tree.histogram(node, 1).count(tree.pool()) == 2);
+  }
+}
+
 }  // namespace
 }  // namespace perfkit::count

@@ -76,7 +76,7 @@ TEST_CASE("a thread with other rights, or without descriptors, has no number tha
     }).join();
     frames.Mark();
     const std::vector<ZoneStats> zones = frames.zones();
-    const ZoneStats* const zone = Find(zones, "zone");
+    const ZoneStats* const zone = Find(zones, "zone", "workers");
     REQUIRE(zone != nullptr);
     CheckKind(zone->total[0]);
     CheckKind(task.totals().counts[0]);
@@ -84,6 +84,28 @@ TEST_CASE("a thread with other rights, or without descriptors, has no number tha
     if (slot.validity.counted()) slot.value -= slots.count(before, 0).value;
     CheckKind(slot);
   }
+}
+
+TEST_CASE("clocks with and without stolen time, and switches with and without gaps, are not added up", "[law]") {
+  testing::FakeKernel fake;
+  fake.below().perf_event_open = OpenUnlessRefused;
+  FrameCounter frames({.events = {"task-clock", "cpu-migrations"}});
+  const ReadPath clock = frames.path(0), migrations = frames.path(1);
+  frames.Mark();
+  std::thread([&] {
+    t_error = EMFILE;
+    t_error_all = true;
+    PERFKIT_ZONE(frames, "zone");
+  }).join();
+  frames.Mark();
+  const std::vector<ZoneStats> zones = frames.zones();
+  const ZoneStats* const zone = Find(zones, "zone", "workers");
+  REQUIRE(zone != nullptr);
+  if (clock != ReadPath::kUsage) {
+    CHECK_FALSE(zone->total[0].validity.counted());
+    CHECK(frames.FormatZones().find("not counted on some threads: task-clock: ") != std::string::npos);
+  }
+  if (migrations != ReadPath::kUsage) CHECK_FALSE(zone->total[1].validity.counted());
 }
 
 TEST_CASE("after privileges are dropped the first thread's own events are not mixed either") {

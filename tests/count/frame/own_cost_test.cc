@@ -1,7 +1,11 @@
 // The calibration of what zones cost themselves.
 #include "src/count/frame/own_cost.h"
 
+#include <sys/resource.h>
+
 #include <catch2/catch.hpp>
+#include <string>
+#include <thread>
 #include <utility>
 
 #include "perfkit/frame_counter.h"
@@ -16,6 +20,45 @@ TEST_CASE("frames: the own cost is known whatever the limits are") {
     INFO(zones << " zones, depth " << depth);
     CHECK(count::FrameCounterImpl::Of(frames)->own_cost().zone_ns() > 0);
   }
+}
+
+// While it exists, no file can be opened.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    rlimit none = before_;
+    none.rlim_cur = 0;
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  }
+  ~NoMoreFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+  NoMoreFiles(const NoMoreFiles&) = delete;
+  NoMoreFiles& operator=(const NoMoreFiles&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_CASE("frames: that a thread reads by other paths than the own cost is of, is told") {
+  FrameCounter frames({.events = {"task-clock", "page-faults"}});
+  const count::EventPlan& plan = count::FrameCounterImpl::Of(frames)->plan();
+  const auto told = [&frames] {
+    return frames.FormatZones().find("some threads read events by other paths") != std::string::npos;
+  };
+  const auto run_worker = [&frames] { std::thread([&frames] { PERFKIT_ZONE(frames, "zone"); }).join(); };
+  frames.Mark();
+  run_worker();
+  frames.Mark();
+  CHECK(told() == plan.has_other_paths());  // False, if each thread may lock memory for rings.
+  {
+    const NoMoreFiles no_more_files;
+    run_worker();
+  }
+  frames.Mark();
+  const bool needs_files = frames.path(1) == ReadPath::kGroupRead || frames.path(1) == ReadPath::kRing;
+  INFO(ReadPathName(frames.path(1)));
+  if (needs_files) CHECK(plan.has_other_paths());
+  CHECK(told() == plan.has_other_paths());
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Metrics in the report of zones.
 #include <catch2/catch.hpp>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -86,6 +88,35 @@ TEST_CASE("frames: why a metric has no value is told in a few words", "[metric]"
   CHECK(line.size() > begin.size());
   CHECK(line.find("page-faults", begin.size()) == std::string::npos);
   CHECK(line.find("Remedy") == std::string::npos);
+}
+
+TEST_CASE("frames: a metric of sums that lack calls is marked", "[metric]") {
+  FrameCounter frames({.events = {"page-faults"}});
+  if (!frames.reason(0).empty()) SKIP_TEST(std::string(frames.reason(0)));
+  frames.Mark();
+  testing::FreshPages pages(40);
+  for (const size_t call : {0, 1}) {
+    auto job = std::make_unique<FrameCounter::Zone>(frames, ZoneId{"job"});
+    pages.Touch(20 * call, 10);
+    {
+      PERFKIT_ZONE(frames, "inside");
+      pages.Touch(20 * call + 10, 10);
+    }
+    if (call == 1) std::thread([&] { job.reset(); }).join();
+    job.reset();
+    frames.Mark();
+  }
+  const std::vector<Metric> metrics = {*Metric::Parse("faults = page-faults"),
+                                       *Metric::Parse("one = page-faults / page-faults")};
+  const std::string report = frames.FormatZones(metrics);
+  INFO(report);
+  const std::vector<ZoneStats> zones = frames.zones();
+  const ZoneStats &job = *Find(zones, "job"), &inside = *Find(zones, "inside");
+  CHECK(LineOf(report, "faults", "job") ==
+        absl::StrFormat("job 1 %d.00 (part) %d.00 (part)", job.total[0].value, job.self[0].value));
+  CHECK(LineOf(report, "one", "job") == "job 1 1.00 (part) 1.00 (part)");
+  CHECK(LineOf(report, "faults", "  inside") ==
+        absl::StrFormat("inside 2 %d.00 %d.00", inside.total[0].value, inside.self[0].value));
 }
 
 }  // namespace

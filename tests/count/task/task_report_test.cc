@@ -131,7 +131,7 @@ TEST_CASE("task report: a task that sleeps while it runs is off the CPU", "[task
 TEST_CASE("task report: what is not counted is n/a, and a sum without it a lower bound", "[task][law]") {
   TaskCounter tasks({.events = {"page-faults"}});
   if (!tasks.reason(0).empty()) SKIP_TEST(std::string(tasks.reason(0)));
-  const auto suspend_elsewhere = [&tasks](TaskCounter::Task task) {
+  const auto suspend_elsewhere = [](TaskCounter::Task task) {
     task.Resume();
     std::thread([&] { task.Suspend(); }).join();
   };
@@ -206,6 +206,42 @@ TEST_CASE("task report: without tasks it says what is not counted, and wrong use
   INFO(report);
   CHECK(report.find("\n1 call ignored: Resume of a task that runs, Suspend of one") != std::string::npos);
   CHECK(report.find("\n1 name or zone beyond max_zones") != std::string::npos);
+}
+
+TEST_CASE("task report: a task that lost a part to one that interrupted it says so", "[task]") {
+  TaskCounter tasks({.events = {"page-faults"}});
+  if (!tasks.reason(0).empty()) SKIP_TEST(std::string(tasks.reason(0)));
+  {
+    TaskCounter::Task outermost = tasks.Create({"outermost"}), outer = tasks.Create({"outer"});
+    TaskCounter::Task inner = tasks.Create({"inner"});
+    outermost.Resume();
+    outer.Resume();
+    testing::FreshPages(10).Touch(0, 10);
+    inner.Resume();
+    std::thread([&] { inner.Suspend(); }).join();
+    outer.Suspend();
+    outermost.Suspend();
+    CHECK(!outer.totals().counts[0].validity.counted());
+    CHECK(outermost.totals().counts[0].validity.counted());
+  }
+  CHECK(tasks.Stats().cross_thread == 1);
+  const std::vector<TaskZoneStats> zones = tasks.zones();
+  CHECK(ZoneNamed(zones, "outer").at_least);
+  CHECK(ZoneNamed(zones, "outer").run_quantiles.count == 0);
+  CHECK(ZoneNamed(zones, "outer").wait_quantiles.count == 0);
+  CHECK(ZoneNamed(zones, "outer").quantiles[0].count == 0);
+  CHECK(!ZoneNamed(zones, "outermost").at_least);
+  CHECK(ZoneNamed(zones, "outermost").run_quantiles.count == 1);
+
+  const std::vector<Metric> metrics = {*Metric::Parse("faults = page-faults")};
+  const std::string report = tasks.FormatTasks(metrics);
+  INFO(report);
+  CHECK(TableOf(report, "run, ms").at("outer")[4].starts_with(">="));
+  CHECK(TableOf(report, "page-faults").at("outer")[1].starts_with(">="));
+  const std::vector<std::string> cells = TableOf(report, "faults").at("outer");
+  REQUIRE(cells.size() == 5);
+  CHECK(cells[2] == "(part)");
+  CHECK(TableOf(report, "faults").at("outermost").size() == 3);
 }
 
 }  // namespace
