@@ -223,7 +223,7 @@ class FrameCounter {
   void EnterPlain(ZoneId id) noexcept;
   void LeavePlain() noexcept;
 
-  // Requires that enabled_ was loaded with acquire before: pairs with SwitchOff's release, after which this is set.
+  // Requires that enabled_ was loaded with acquire before: pairs with SwitchOff's store to it, before which this is set.
   bool draining() const noexcept { return draining_.load(std::memory_order_relaxed) != 0; }
 
   std::atomic<bool> enabled_{true};

@@ -124,8 +124,9 @@ Verdict JudgeUses(const Comparison& comparison, double factor, const EventType& 
 Verdict JudgeGrowth(const ScalingResult& result, Growth growth, const EventType& event);
 // Passes if the metric `text` (metric.h) of the measured events lies in `range`. Its events are named as those of the
 // measurement. `machine` is as in On; "" means any. With a noisy event or a clock, fails if `machine` is "", and is
-// unmeasurable if the confidence interval contains a limit. Also unmeasurable for a division by 0. PERFKIT_REQUIRE may
-// name the metric or one of its events. Fails for text that does not parse, and for a metric with an elapsed time.
+// unmeasurable if the confidence interval contains a limit. Also unmeasurable for a division by 0, and if some of its
+// events count user space only (Cost::user_only) and others the kernel, too. PERFKIT_REQUIRE may name the metric or one
+// of its events. Fails for text that does not parse, and for a metric with an elapsed time.
 Verdict JudgeMetric(const Measurement& measurement, std::string_view text, Interval range,
                     std::string_view machine = "");
 // Compares each event with the number that was read by the same Cost::read_path (for noisy events: on the same machine)

@@ -19,13 +19,15 @@ constexpr uint64_t kMaxReadableBytes = 64 << 20;
 
 // Returns an upper bound for the size of the demangled name. Back references (S_, S0_, …; T_, T0_, … in templates)
 // repeat earlier parts, so a name of 250 bytes can stand for 200 MiB. If each reference contains k others, each group
-// of k references multiplies the size by k; for a given number of references that is largest for k = 3. Of 64,464
-// functions of LLVM, clang, libstdc++ and this library's tests, three exceed the maximum.
+// of k references multiplies the size by k; for a given number of references that is largest for k = 3. A pack
+// expansion (Dp; sp in expressions) repeats its pattern for each element of a pack, of which there are fewer than bytes
+// in the name; expansions can be nested. Of 152,220 names in libraries of Debian 12, 264 exceed the maximum.
 uint64_t MaxReadableBytes(std::string_view name) {
   // One letter can stand for 20 characters: "y" is "unsigned long long, ".
   uint64_t bytes = 20 * name.size();
   int references = 0;
   for (size_t at = 0; at < name.size() && bytes <= kMaxReadableBytes; ++at) {
+    if (const std::string_view two = name.substr(at, 2); two == "Dp" || two == "sp") bytes *= name.size();
     if (name[at] != 'S' && name[at] != 'T') continue;
     size_t end = at + 1;
     while (end < name.size() && ((name[end] >= '0' && name[end] <= '9') || (name[end] >= 'A' && name[end] <= 'Z')))
