@@ -2,7 +2,9 @@
 #include "src/sys/new_file.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -14,17 +16,33 @@
 namespace perfkit::sys {
 namespace {
 
-// Opens `path` if it is a pipe, a terminal or another special file (/dev/stdout), which can't be replaced. Returns
-// nullopt for a regular file, and if there is none yet.
-absl::StatusOr<std::optional<OwnedFd>> OpenSpecial(const std::string& path) {
+// Returns the target of a symbolic link; "" if `path` is none.
+std::string TargetOf(const std::string& path) {
+  char target[PATH_MAX];
+  const ssize_t size = ::readlink(path.c_str(), target, sizeof(target));
+  return size <= 0 ? "" : std::string(target, static_cast<size_t>(size));
+}
+
+// What a name stands for: a file that is replaced as a whole, or something that is written directly.
+struct Destination {
+  std::string path;             // Of the file itself, if the name is a symbolic link: a rename would replace the link.
+  std::optional<OwnedFd> fd{};  // A pipe, a terminal, another special file, or an open descriptor (/dev/stdout).
+};
+
+absl::StatusOr<Destination> Resolve(const std::string& path) {
   const OwnedFd there(kernel().open(path.c_str(), O_PATH));
-  if (!there) return std::nullopt;
+  if (!there) return Destination{path};
   struct stat status {};
   if (kernel().fstat(there.get(), &status) != 0) return FileError("look at", path);
-  if (S_ISREG(status.st_mode)) return std::nullopt;
-  OwnedFd fd(kernel().open(path.c_str(), O_WRONLY));
+  const std::string target = TargetOf(path);
+  const bool is_descriptor = target.starts_with("/proc/") || target.starts_with("/dev/fd/");
+  if (S_ISREG(status.st_mode) && !is_descriptor) {
+    const std::string real = TargetOf(absl::StrFormat("/proc/self/fd/%d", there.get()));
+    return Destination{target.empty() || !real.starts_with('/') ? path : real};
+  }
+  OwnedFd fd(kernel().open(path.c_str(), O_WRONLY | (is_descriptor ? O_APPEND : 0)));
   if (!fd) return FileError("open", path);
-  return fd;
+  return Destination{path, std::move(fd)};
 }
 
 // Creates a file beside `path` with an unused name: two programs may write the same file at once.
@@ -90,12 +108,12 @@ absl::Status NewFile::Commit() {
 }
 
 absl::Status WriteFile(const std::string& path, absl::FunctionRef<absl::Status(ByteSink)> write) {
-  absl::StatusOr<std::optional<OwnedFd>> special = OpenSpecial(path);
-  if (!special.ok()) return special.status();
-  if (special->has_value()) {
-    return write([&](std::string_view bytes) { return WriteAll((*special)->get(), path, bytes); });
+  absl::StatusOr<Destination> destination = Resolve(path);
+  if (!destination.ok()) return destination.status();
+  if (destination->fd) {
+    return write([&](std::string_view bytes) { return WriteAll(destination->fd->get(), path, bytes); });
   }
-  absl::StatusOr<NewFile> file = CreateAside(path);
+  absl::StatusOr<NewFile> file = CreateAside(destination->path);
   if (!file.ok()) return file.status();
   const absl::Status status = write([&](std::string_view bytes) { return file->Write(bytes); });
   return status.ok() ? file->Commit() : status;

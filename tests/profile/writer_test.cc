@@ -1,8 +1,10 @@
 // Files of profiles: by extension, whole or not at all.
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -86,6 +88,31 @@ TEST_CASE("the progress of a file that is written ends with 1", "[profile][write
   seen.clear();
   CHECK_FALSE(WriteProfile(SampleProfile(), folder.path() + "/absent/out.folded", options).ok());
   CHECK(seen.empty());
+}
+
+TEST_CASE("a symbolic link stays one, and the file that it names is replaced", "[profile][writer]") {
+  const TempFolder folder;
+  const std::string real = folder.path() + "/real.txt", link = folder.path() + "/link.folded";
+  std::ofstream(real) << "old";
+  std::filesystem::create_symlink(real, link);
+  CHECK(WriteProfile(SampleProfile(), link) == absl::OkStatus());
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK_THAT(TextOf(real), Catch::Contains(";main;") && !Catch::Contains("old"));
+  CHECK(FilesIn(folder) == 2);
+}
+
+TEST_CASE("a link to an open descriptor is written directly, as /dev/stdout is", "[profile][writer]") {
+  const TempFolder folder;
+  const std::string real = folder.path() + "/real.txt", link = folder.path() + "/stdout.folded";
+  FILE* const file = std::fopen(real.c_str(), "w");
+  REQUIRE(file != nullptr);
+  std::filesystem::create_symlink("/proc/self/fd/" + std::to_string(fileno(file)), link);
+  CHECK(WriteProfile(SampleProfile(), link) == absl::OkStatus());
+  CHECK(std::filesystem::is_symlink(link));
+  struct stat opened, named;
+  CHECK((fstat(fileno(file), &opened) == 0 && stat(real.c_str(), &named) == 0 && opened.st_ino == named.st_ino));
+  std::fclose(file);
+  CHECK_THAT(TextOf(real), Catch::Contains(";main;"));
 }
 
 TEST_CASE("a pipe is written directly", "[profile][writer]") {
