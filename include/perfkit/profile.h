@@ -235,7 +235,7 @@ struct ProfileAccounting {
   uint64_t side_band_lost = 0;  // Lost records of mappings and threads: names may be missing.
   uint64_t unattributed = 0;    // SamplerStats::unattributed.
   uint64_t own_cpu_ns = 0;      // CPU time that this process spent to make the profile.
-  uint64_t naming_cpu_ns = 0;   // Part of own_cpu_ns: after sampling, to name functions and fill the tables.
+  uint64_t naming_cpu_ns = 0;   // Part of own_cpu_ns: to name functions and fill these tables.
   uint64_t kernel_cpu_ns = 0;   // Estimate of the kernel's CPU time for it.
   // Sentences: how stacks were taken, which fallbacks were used and why, what was reduced and when.
   std::vector<std::string> notes;

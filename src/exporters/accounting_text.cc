@@ -107,7 +107,7 @@ std::vector<std::string> AccountingLines(const Profile& profile) {
                                        {"samples of no known event", accounting.unattributed}});
   lines.push_back("missing besides:" + (missing.empty() ? " nothing that is known" : missing.substr(1)));
   lines.push_back(absl::StrFormat(
-      "cost: %d ns of this process's CPU time, %d ns of it after sampling, for names; about %d ns of the kernel's",
+      "cost: %d ns of this process's CPU time, %d ns of it for names and tables; about %d ns of the kernel's",
       accounting.own_cpu_ns, accounting.naming_cpu_ns, accounting.kernel_cpu_ns));
   lines.insert(lines.end(), accounting.notes.begin(), accounting.notes.end());
   return lines;

@@ -73,7 +73,7 @@ std::string ProfileTroubles(const ProfileAccounting& accounting) {
   if (accounting.own_cpu_ns != 0 || accounting.kernel_cpu_ns != 0) {
     const auto time = [](uint64_t ns) { return WeightText(ns, ProfileUnit::kNanoseconds); };
     const std::string naming = accounting.naming_cpu_ns == 0 ? ""
-                                                             : absl::StrFormat(" (%s of it after sampling, for names)",
+                                                             : absl::StrFormat(" (%s of it for names and tables)",
                                                                                time(accounting.naming_cpu_ns));
     text += absl::StrFormat("# cost: %s of CPU time in this process%s, about %s in the kernel\n",
                             time(accounting.own_cpu_ns), naming, time(accounting.kernel_cpu_ns));

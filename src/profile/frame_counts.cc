@@ -10,7 +10,9 @@ namespace perfkit::profile {
 namespace {
 
 // "page-faults" of "page-faults at cpu-clock", and of "page-faults (audio)".
-std::string_view BaseOf(std::string_view name) { return name.substr(0, std::min(name.find(" at "), name.find(" ("))); }
+std::string_view BaseOf(std::string_view name) {
+  return name.substr(0, std::min({name.find(" at "), name.find(" ("), name.find(", ")}));
+}
 
 double SumOf(const Profile& profile, const ProfileZone& frame, size_t event) {
   double sum = 0;

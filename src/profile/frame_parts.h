@@ -23,6 +23,10 @@ class PartNames {
     auto operator<=>(const Name&) const = default;
   };
 
+  PartNames() = default;
+  PartNames(PartNames&&) = default;  // A copy's names_ would point into the original's map.
+  PartNames& operator=(PartNames&&) = default;
+
   // Returns the number of a part; adds it if it is new.
   uint32_t Of(FramePart::Kind kind, std::string text);
   const Name& operator[](uint32_t part) const { return *names_[part]; }

@@ -180,7 +180,8 @@ void ZoneTimeline::AddFrame(size_t thread, const FrameEvent& event) {
     if ((event.missing >> i & 1) != 0) continue;
     Track& track = tracks_[{event.thread << 8 | event.id, i}];
     if (track.counter.points.empty()) {
-      std::string name = std::string(events.name(i)) + events.Restriction(i);
+      const std::string restriction = events.Restriction(i);  // Not in parentheses: those name the frames (CountsOf).
+      std::string name = std::string(events.name(i)) + (restriction.empty() ? "" : ", " + restriction);
       if (event.id != 0) absl::StrAppend(&name, " (", event.name, ")");
       track.thread = static_cast<uint32_t>(thread);
       track.name = Text(name);

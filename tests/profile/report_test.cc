@@ -107,7 +107,7 @@ TEST_CASE("a report shows what the kernel counted and what is missing", "[profil
   CHECK_THAT(report, Contains("# 1,234 stacks cut to their leaf"));
   CHECK_THAT(report, Contains("# cost: 2.000 ms of CPU time in this process, about "));
   profile.accounting.naming_cpu_ns = 1'500'000;
-  CHECK_THAT(FormatReport(profile), Contains("in this process (1.500 ms of it after sampling, for names), about "));
+  CHECK_THAT(FormatReport(profile), Contains("in this process (1.500 ms of it for names and tables), about "));
   CHECK_THAT(report, Contains("80.00 ms  120.0 ms  app-42\n"));
 }
 

@@ -102,9 +102,12 @@ bool EventPlan::IsLikeFirst(const Source& source, size_t i) const {
 
 std::string EventPlan::Restriction(size_t i) const {
   std::string text;
-  if (is_of_machine(i)) text += " (of the machine, once for each thread)";
-  if (fixed_flags_[i].has(Validity::kUserOnly)) text += " (user space only)";
-  if (fixed_flags_[i].has(Validity::kSomeCpus)) text += " (on some CPUs)";
+  const auto add = [&text](bool holds, std::string_view what) {
+    if (holds) absl::StrAppendFormat(&text, "%s%s", text.empty() ? "" : ", ", what);
+  };
+  add(is_of_machine(i), "of the machine, once for each thread");
+  add(fixed_flags_[i].has(Validity::kUserOnly), "user space only");
+  add(fixed_flags_[i].has(Validity::kSomeCpus), "on some CPUs");
   return text;
 }
 

@@ -39,7 +39,7 @@ class EventPlan {
   std::string_view unit(size_t i) const { return event(i).unit; }
   double scale(size_t i) const { return event(i).scale; }
   bool is_of_machine(size_t i) const { return IsEnergy(event(i)); }
-  // Returns what its counts are restricted to, for titles: " (user space only)"; "" for most.
+  // Returns what its counts are restricted to, for titles: "user space only"; "" for most.
   std::string Restriction(size_t i) const;
   // Returns true if event i includes the kernel's part, and could do without.
   bool counts_kernel(size_t i) const;

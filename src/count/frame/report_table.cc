@@ -49,7 +49,7 @@ std::string CounterTitle(const EventPlan& plan, size_t i, double coverage) {
   } else if (!plan.unit(i).empty()) {
     absl::StrAppendFormat(&title, ", %s", plan.unit(i));
   }
-  title += plan.Restriction(i);
+  if (const std::string restriction = plan.Restriction(i); !restriction.empty()) title += " (" + restriction + ")";
   if (coverage < 1) absl::StrAppendFormat(&title, " (%.0f %% coverage, scaled)", coverage * 100);
   return title;
 }
@@ -126,8 +126,8 @@ void AppendNotCounted(const EventPlan& plan, std::string* out) {
   for (size_t i = 0; i < plan.size(); ++i) {
     if ((plan.excluded() >> i & 1) == 0) continue;
     absl::StrAppendFormat(out,
-                          "not counted on some threads: %s: they have other rights or descriptors than the first one "
-                          "had, and would count something else\n",
+                          "not counted on some threads: %s: they have other rights, descriptors or locked memory than "
+                          "the first one had, and would count something else\n",
                           plan.name(i));
   }
 }

@@ -83,7 +83,7 @@ function profileFacts(model) {
     facts.push([`${count(model.merged_samples, 'sample')} without a time: in the graph, not on the time axis`, true]);
   }
   if (accounting.own_cpu_ns || accounting.kernel_cpu_ns) {
-    const naming = accounting.naming_cpu_ns ? ` (${duration(accounting.naming_cpu_ns)} of it after sampling, for names)` : '';
+    const naming = accounting.naming_cpu_ns ? ` (${duration(accounting.naming_cpu_ns)} of it for names and tables)` : '';
     facts.push([`profiling took ${duration(accounting.own_cpu_ns)} of CPU${naming}, and about ${duration(accounting.kernel_cpu_ns)} in the kernel`, false]);
   }
   return facts;

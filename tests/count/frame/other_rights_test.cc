@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "perfkit/counter.h"
 #include "perfkit/frame_counter.h"
 #include "perfkit/task_counter.h"
 #include "perfkit/thread_slots.h"
@@ -106,6 +107,25 @@ TEST_CASE("clocks with and without stolen time, and switches with and without ga
     CHECK(frames.FormatZones().find("not counted on some threads: task-clock: ") != std::string::npos);
   }
   if (migrations != ReadPath::kUsage) CHECK_FALSE(zone->total[1].validity.counted());
+}
+
+// As on a machine without a PMU.
+int OpenSoftwareOnly(const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group, unsigned long flags) {
+  if (attr->type == 0) return errno = ENOENT, -1;
+  return sys::kLinux.perf_event_open(attr, pid, cpu, group, flags);
+}
+
+TEST_CASE("beside a hardware event that can't be opened, software events are never off their counters") {
+  testing::FakeKernel fake;
+  fake.below().perf_event_open = OpenSoftwareOnly;
+  CounterOptions options;
+  options.require_all = false;
+  options.only_path = ReadPath::kGroupRead;
+  const auto set = CounterSet::Open({"page-faults", "instructions", "context-switches"}, Target::ThisThread(), options);
+  INFO(set.status());
+  REQUIRE(set.ok());
+  CHECK_FALSE(set->reason(1).ok());
+  CHECK(set->multiplexable() == 0);
 }
 
 TEST_CASE("after privileges are dropped the first thread's own events are not mixed either") {
