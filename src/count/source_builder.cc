@@ -113,6 +113,7 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
   }
   source_->groups_.BeginTimes();
   MapEpochPage();
+  ForgetTimesOfItsOwn();
   FinishCopies();
   Summarise();
   AllowReadInPlace();
@@ -337,6 +338,16 @@ void SourceBuilder::MapEpochPage() {
   } else if (fd < 0) {
     NeedEpochPage().IgnoreError();
   }
+}
+
+// Without a hardware event beside it, because none could be opened, an event is never off its counter.
+void SourceBuilder::ForgetTimesOfItsOwn() {
+  uint32_t shared = 0;
+  for (const PerfGroup& group : source_->groups_.all()) {
+    const bool any = std::ranges::any_of(group.members(), [this](size_t i) { return CanMultiplex(event(i)); });
+    for (const size_t i : group.members()) shared |= any ? 1u << i : 0;
+  }
+  source_->multiplexable_ &= shared;
 }
 
 // Gives each copy the properties of its original.

@@ -61,6 +61,7 @@ class SourceBuilder {
   absl::Status NeedEpochPage();
   int FdWithEpochs() const;
   void MapEpochPage();
+  void ForgetTimesOfItsOwn();
   void FinishCopies();
   void Summarise();
   void AllowReadInPlace();

@@ -7,8 +7,9 @@
 namespace perfkit::itt {
 
 // Loads `path`; if that is nullptr, what INTEL_LIBITTNOTIFY64 names, or what the dynamic linker finds. Calls its
-// perfkit_itt_forward with `forward`, which must live until the process ends. Sets INTEL_LIBITTNOTIFY64 if it is not
-// set. Errors: as IttCollection::Start. On an error, the environment is as before.
+// perfkit_itt_forward with `forward`, which must live until the process ends. If INTEL_LIBITTNOTIFY64 is not set, or is
+// empty, sets it and PERFKIT_ITT_FORWARD_ONLY: no other thread may use the environment meanwhile. Errors: as
+// IttCollection::Start. On an error, the environment is as before.
 absl::Status ForwardTo(const Forward& forward, const char* path);
 
 }  // namespace perfkit::itt

@@ -207,7 +207,8 @@ void SamplerImpl::FollowThreads() {
   const bool changed = threads_.has_changes();
   if (changed) {
     const sys::ForkBlocker fork_blocker;
-    threads_.CloseEnded([this](pid_t tid) { return !rings_.HasRecordsOf(tid); },
+    const std::vector<pid_t> unread = rings_.ThreadsWithRecords();
+    threads_.CloseEnded([&unread](pid_t tid) { return !std::ranges::binary_search(unread, tid); },
                         [this](pid_t tid) {
                           Leave(tid);
                           live_.Forget(tid);

@@ -158,10 +158,13 @@ bool SamplerRings::HasRecords() {
   return any;
 }
 
-bool SamplerRings::HasRecordsOf(pid_t tid) {
-  bool any = false;
-  ForEachSlot([&](const RingSlot& slot) { any = any || (slot.tid == tid && slot.ring.reader().has_records()); });
-  return any;
+std::vector<pid_t> SamplerRings::ThreadsWithRecords() {
+  std::vector<pid_t> tids;
+  ForEachSlot([&](const RingSlot& slot) {
+    if (slot.ring.reader().has_records()) tids.push_back(slot.tid);
+  });
+  std::ranges::sort(tids);
+  return tids;
 }
 
 void SamplerRings::SwitchOnStuck() {

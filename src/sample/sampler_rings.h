@@ -38,7 +38,8 @@ class SamplerRings {
   // Pauses or resumes the rings of samples, also the set that takes over at the next snapshot.
   absl::Status Pause(bool pause) const;
   bool HasRecords();
-  bool HasRecordsOf(pid_t tid);
+  // Returns the threads of rings that hold records, sorted.
+  std::vector<pid_t> ThreadsWithRecords();
   // Enables events that could not be enabled before.
   void SwitchOnStuck();
 

@@ -227,6 +227,7 @@ TEST_CASE("a task of this user that may not be traced is told from another user'
     if (pipe(ends) != 0) return false;
     const pid_t child = fork();
     if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
       prctl(PR_SET_DUMPABLE, 0);
       (void)!write(ends[1], "x", 1);
       for (;;) pause();
@@ -239,7 +240,7 @@ TEST_CASE("a task of this user that may not be traced is told from another user'
     told = told && Has(status, absl::StrFormat("task %d is this user's, but may not be traced", child).c_str()) &&
            Has(status, "Remedy: let it be dumpable (man 2 prctl), or grant CAP_PERFMON");
     // A process that perf is closed to, or that has the right, can't tell.
-    told = told || status.ok() || Has(status, "seccomp");
+    told = told || status.ok() || !Open(RequestFor(*ParseEvent("dummy:u"), 0)).ok();
     if (!told) printf("%s\n", std::string(status.message()).c_str());
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);

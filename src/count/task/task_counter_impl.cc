@@ -278,7 +278,7 @@ TaskThread* TaskCounterImpl::SettleSuspend(TaskThread* thread, TaskAccount& acco
 
 bool TaskCounterImpl::IsInterrupted(TaskAccount& account) noexcept {
   TaskThread* const opened = account.thread.load(std::memory_order_relaxed);
-  if (opened == nullptr || opened != FindThread()) return false;
+  if (opened == nullptr || opened != FindThread() || opened->current() == &account) return false;
   opened->Advance();  // Drops what other threads have suspended.
   return opened->current() != &account;
 }

@@ -178,6 +178,24 @@ TEST_CASE("task labels: one reading that brings more than the maximum keeps no m
   CHECK(static_cast<size_t>(known) * 2 * 24 <= 64 << 10);  // Each is two switches of 24 bytes.
 }
 
+TEST_CASE("task labels: a task that ran at the start is known up to its end, suspended before or not",
+          "[task][recording][law]") {
+  TaskCounter tasks({.events = {"task-clock"}});
+  const auto tid = static_cast<uint32_t>(gettid());
+  for (const bool suspended : {true, false}) {
+    TaskCounter::Task job = tasks.Create({"job"});
+    job.Resume();
+    absl::StatusOr<TaskLabels> labels = TaskLabels::Start(tasks);
+    if (!labels.ok()) SKIP_TEST(std::string(labels.status().message()));
+    const uint64_t in_task_ns = NowNs();
+    for (const uint64_t until = NowNs() + 1'000'000; NowNs() < until;) continue;
+    if (suspended) job.Suspend();
+    { TaskCounter::Task ended = std::move(job); }
+    INFO("suspended " << suspended);
+    CHECK(labels->At(tid, in_task_ns).path == "job");
+  }
+}
+
 TEST_CASE("task labels: they outlive their TaskCounter", "[task][recording][law]") {
   auto tasks = std::make_unique<TaskCounter>(TaskOptions{.events = {"task-clock"}});
   absl::StatusOr<TaskLabels> labels = TaskLabels::Start(*tasks);
