@@ -59,14 +59,14 @@ class MetricTable {
     bool at_least;  // Its sums lack a part. So its values are marked: a quotient of such sums is no lower bound.
   };
   void Add(Row row, MetricValue total, MetricValue self);
-  // Appends the table, or why no row has a value. The head has what limits the weakest total. Call it once.
+  // Appends the table, or why no row has a value. The head has what limits the weakest value. Call it once.
   void AppendTo(std::string* out);
 
  private:
   const Metric& metric_;
   std::vector<TableCells> rows_;
   bool any_ = false;
-  std::optional<MetricValue> weakest_;  // Of the totals: that with the lowest coverage.
+  std::optional<MetricValue> weakest_;  // Of all totals and selfs: the one with the lowest coverage.
 };
 
 // A line of a report about what was not counted: "1 zone dropped", "2 zones dropped".
