@@ -61,6 +61,25 @@ struct Validity {
   friend constexpr bool operator==(Validity, Validity) = default;
 };
 
+// What a set's numbers of one event are, as far as it matters for their sum with another set's: a set of flags. A number
+// has either kTimed or kUntimed, and a time either kPerfClock or kUsageClock.
+struct CountKind {
+  enum Flag : uint8_t {
+    kUserOnly = 1,     // Validity::kUserOnly.
+    kSomeCpus = 2,     // Validity::kSomeCpus.
+    kTimed = 4,        // Multiplexable: has times of its own in a snapshot.
+    kUntimed = 8,      // Never multiplexed.
+    kPerfClock = 16,   // A time of the thread by perf, with what a hypervisor took from it meanwhile.
+    kUsageClock = 32,  // A time of the thread by getrusage, without that.
+  };
+  uint8_t flags = 0;
+
+  constexpr bool has(Flag flag) const { return (flags & flag) != 0; }
+  // Returns true if these are the kinds of several sets whose sum has no meaning.
+  constexpr bool mixed() const { return (has(kTimed) && has(kUntimed)) || (has(kPerfClock) && has(kUsageClock)); }
+  friend constexpr bool operator==(CountKind, CountKind) = default;
+};
+
 // A count with its validity. `value` is in events; for clock events in nanoseconds. time_enabled_ns is how long the
 // event was enabled, time_running_ns how long it was on the PMU. Both are 0 unless CounterReader::multiplexable() has
 // the event. It never has software events and tracepoints, except some that are read with ReadPath::kGroupRead together
@@ -237,9 +256,8 @@ class CounterReader {
   // Returns a mask; bit i: event i is multiplexable, and has times of its own in a snapshot.
   uint32_t multiplexable() const noexcept { return multiplexable_; }
 
-  // Returns a mask of the kinds of counts: bit i if event i has kUserOnly, bit kMaxEvents + i if it has kSomeCpus, bit
-  // 2 * kMaxEvents + i if it is multiplexable, bit 3 * kMaxEvents + i if it is not.
-  uint64_t kinds() const noexcept { return kinds_; }
+  // Returns what kind of number each event has, for sums over several sets.
+  const std::array<CountKind, kMaxEvents>& kinds() const noexcept { return kinds_; }
 
   // Returns the flags that each count of event `i` has: kUserOnly, kSomeCpus, kNotCounted.
   Validity fixed_flags(size_t i) const noexcept {
@@ -259,7 +277,7 @@ class CounterReader {
   size_t size_ = 0;
   uint32_t multiplexable_ = 0;
   uint32_t gapped_ = 0;
-  uint64_t kinds_ = 0;
+  std::array<CountKind, kMaxEvents> kinds_{};
   std::array<Validity, kMaxEvents> fixed_flags_{};
 };
 

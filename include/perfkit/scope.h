@@ -25,7 +25,7 @@ class ScopeTotals {
     shared_ = shared_ | CounterReader::SharedValidity(begin, end);
     missing_ |= reader.MissingBetween(begin, end);
     fallback_ |= begin.fallback | end.fallback;
-    kinds_ |= reader.kinds();
+    AddKinds(reader.kinds());
     for (size_t i = 0; i < reader.size(); ++i) values_[i] += end.values[i] - begin.values[i];
     for (uint32_t multiplexable = reader.multiplexable(); multiplexable != 0; multiplexable &= multiplexable - 1) {
       const size_t i = static_cast<size_t>(__builtin_ctz(multiplexable));
@@ -37,8 +37,9 @@ class ScopeTotals {
   // Adds the totals of another set of the same events, e.g. another thread's. A flag of one is a flag of the sum.
   void Merge(const ScopeTotals& other) noexcept;
 
-  // Returns the sum of event `i` of `reader` over all scopes; not counted if any scope has no count of it, if it is
-  // multiplexable in only some of the sets, or if there are no scopes (kOtherThread if all were cross-thread).
+  // Returns the sum of event `i` of `reader` over all scopes; not counted if any scope has no count of it, if the sets
+  // count it in ways whose sum has no meaning (CountKind::mixed), or if there are no scopes (kOtherThread if all were
+  // cross-thread).
   Count count(const CounterReader& reader, size_t i) const noexcept;
 
   // Returns the number of scopes that were added.
@@ -48,12 +49,16 @@ class ScopeTotals {
   uint64_t cross_thread() const { return cross_thread_; }
 
  private:
+  void AddKinds(const std::array<CountKind, kMaxEvents>& kinds) noexcept {
+    for (size_t i = 0; i < kMaxEvents; ++i) kinds_[i].flags |= kinds[i].flags;
+  }
+
   std::array<uint64_t, kMaxEvents> values_{};
   std::array<Snapshot::Times, kMaxEvents> times_{};
   Validity shared_;
   uint32_t missing_ = 0;
   uint32_t fallback_ = 0;
-  uint64_t kinds_ = 0;  // CounterReader::kinds of all readers.
+  std::array<CountKind, kMaxEvents> kinds_{};  // Those of all readers.
   uint64_t scopes_ = 0;
   uint64_t cross_thread_ = 0;
 };

@@ -18,10 +18,7 @@ CounterSet::CounterSet(std::unique_ptr<count::Source> source) : owned_(std::move
   gapped_ = owned_->gapped();
   for (size_t i = 0; i < size_; ++i) {
     fixed_flags_[i] = owned_->slots()[i].fixed_flags;
-    const auto add_kind = [&](size_t kind) { kinds_ |= uint64_t{1} << (kind * kMaxEvents + i); };
-    if (fixed_flags_[i].has(Validity::kUserOnly)) add_kind(0);
-    if (fixed_flags_[i].has(Validity::kSomeCpus)) add_kind(1);
-    add_kind((multiplexable_ >> i & 1) != 0 ? 2 : 3);
+    kinds_[i] = owned_->KindOf(i);
   }
 }
 

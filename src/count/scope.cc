@@ -13,7 +13,7 @@ void ScopeTotals::Merge(const ScopeTotals& other) noexcept {
   shared_ = shared_ | other.shared_;
   missing_ |= other.missing_;
   fallback_ |= other.fallback_;
-  kinds_ |= other.kinds_;
+  AddKinds(other.kinds_);
   scopes_ += other.scopes_;
   cross_thread_ += other.cross_thread_;
 }
@@ -22,14 +22,13 @@ Count ScopeTotals::count(const CounterReader& reader, size_t i) const noexcept {
   constexpr Validity kNone{Validity::kNotCounted};
   const Validity fixed_flags = reader.fixed_flags(i);
   if (!fixed_flags.counted() || i >= kMaxEvents || (missing_ >> i & 1) != 0) return {.validity = kNone};
-  const auto has_kind = [&](size_t kind) { return (kinds_ >> (kind * kMaxEvents + i) & 1) != 0; };
-  if (has_kind(2) && has_kind(3)) return {.validity = kNone};  // A sum with and without times can't be scaled.
+  if (kinds_[i].mixed()) return {.validity = kNone};
   // Only cross-thread scopes: there is no number, but not because the event can't be counted.
   if (scopes_ == 0) return {.validity = cross_thread_ > 0 ? Validity{Validity::kOtherThread} : kNone};
   Validity validity = fixed_flags | shared_;
   if ((fallback_ >> i & 1) != 0) validity.flags |= Validity::kFallback;
-  if (has_kind(0)) validity.flags |= Validity::kUserOnly;
-  if (has_kind(1)) validity.flags |= Validity::kSomeCpus;
+  if (kinds_[i].has(CountKind::kUserOnly)) validity.flags |= Validity::kUserOnly;
+  if (kinds_[i].has(CountKind::kSomeCpus)) validity.flags |= Validity::kSomeCpus;
   return MakeCount(values_[i], times_[i], validity);
 }
 

@@ -182,6 +182,17 @@ void Source::CopyNumbers(Snapshot& now) const noexcept {
   }
 }
 
+CountKind Source::KindOf(size_t i) const {
+  const Slot& slot = slots_[i];
+  int flags = (multiplexable_ >> i & 1) != 0 ? CountKind::kTimed : CountKind::kUntimed;
+  if (slot.fixed_flags.has(Validity::kUserOnly)) flags |= CountKind::kUserOnly;
+  if (slot.fixed_flags.has(Validity::kSomeCpus)) flags |= CountKind::kSomeCpus;
+  if (slot.event.unit == "ns") {
+    flags |= slot.path == ReadPath::kUsage ? CountKind::kUsageClock : CountKind::kPerfClock;
+  }
+  return {static_cast<uint8_t>(flags)};
+}
+
 uint32_t Source::gapped() const {
   if (plan_.migration_index >= kMaxEvents) return 0;
   uint32_t events = 1u << plan_.migration_index;

@@ -54,6 +54,7 @@ class Source {
            plan_.migration_index < kMaxEvents;
   }
   uint32_t multiplexable() const { return multiplexable_; }
+  CountKind KindOf(size_t i) const;
   // Bit i: event i is counted from switch records, and may have gaps.
   uint32_t gapped() const;
   // Says why event `i`, a Placeholder, has no number.

@@ -1,7 +1,9 @@
 // Sums of made-up snapshots: what adds up, what is left out, and what the sum is worth.
 #include <catch2/catch.hpp>
 
+#include "perfkit/counter.h"
 #include "perfkit/scope.h"
+#include "tests/support/skip.h"
 
 namespace perfkit {
 namespace {
@@ -90,13 +92,14 @@ TEST_CASE("scope totals: flags of any scope are flags of the sum") {
 
 TEST_CASE("scope totals: what restricts one set's counts restricts the sum with another's") {
   struct Restricted : CounterReader {
-    Restricted(Validity flags, uint64_t kinds) {
+    Restricted(Validity flags, uint8_t kind) {
       size_ = 1;
       fixed_flags_[0] = flags;
-      kinds_ = kinds;
+      kinds_[0] = {kind};
     }
   };
-  const Restricted all({}, 0), user({Validity::kUserOnly}, 1), some({Validity::kSomeCpus}, 1u << kMaxEvents);
+  const Restricted all({}, 0), user({Validity::kUserOnly}, CountKind::kUserOnly);
+  const Restricted some({Validity::kSomeCpus}, CountKind::kSomeCpus);
   ScopeTotals sum, of_user, of_some;
   sum.Add(all, At(1), At(2));
   of_user.Add(user, At(1), At(2));
@@ -107,14 +110,35 @@ TEST_CASE("scope totals: what restricts one set's counts restricts the sum with 
   sum.Merge(of_some);
   CHECK(sum.count(all, 0).validity == Validity{Validity::kUserOnly | Validity::kSomeCpus});
   CHECK(sum.count(all, 0).value == 3);
-  const Restricted untimed({}, uint64_t{1} << (3 * kMaxEvents)), timed({}, uint64_t{1} << (2 * kMaxEvents));
-  ScopeTotals mixed, other;
-  mixed.Add(untimed, At(1), At(2));
-  CHECK(mixed.count(untimed, 0).validity.counted());
-  other.Add(timed, At(1), At(2));
-  CHECK(other.count(timed, 0).validity.counted());
-  mixed.Merge(other);
-  CHECK_FALSE(mixed.count(untimed, 0).validity.counted());
+  for (const auto& [a, b] : {std::pair(CountKind::kUntimed, CountKind::kTimed),
+                             std::pair(CountKind::kPerfClock, CountKind::kUsageClock)}) {
+    const Restricted first({}, a), second({}, b);
+    ScopeTotals mixed, other;
+    mixed.Add(first, At(1), At(2));
+    CHECK(mixed.count(first, 0).validity.counted());
+    other.Add(second, At(1), At(2));
+    CHECK(other.count(second, 0).validity.counted());
+    mixed.Merge(other);
+    CHECK_FALSE(mixed.count(first, 0).validity.counted());
+  }
+}
+
+TEST_CASE("scope totals: times by perf and by getrusage have no sum; counts of both have") {
+  CounterOptions by_usage;
+  by_usage.only_path = ReadPath::kUsage;
+  absl::StatusOr<CounterSet> perf = CounterSet::Open({"task-clock", "context-switches"});
+  absl::StatusOr<CounterSet> usage =
+      CounterSet::Open({"task-clock", "context-switches"}, Target::ThisThread(), by_usage);
+  if (!perf.ok() || perf->path(0) == ReadPath::kUsage) SKIP_TEST("perf is not permitted");
+  REQUIRE(usage.ok());
+  ScopeTotals total, other;
+  { const CounterScope scope(*perf, total); }
+  { const CounterScope scope(*usage, other); }
+  CHECK(total.count(*perf, 0).validity.counted());
+  CHECK(other.count(*usage, 0).validity.counted());
+  total.Merge(other);
+  CHECK_FALSE(total.count(*perf, 0).validity.counted());
+  CHECK(total.count(*perf, 1).validity.counted() == perf->reason(1).ok());
 }
 
 TEST_CASE("scope totals: nothing measured is not 0") {

@@ -13,7 +13,7 @@ mutant(callback_in_no_frame FILE src/count/frame/frame_counter_impl.cc TEST coun
   hitches_.BeginFrame();]]
        SAYS "What a hitch's callback waits for is in no frame: the next hitch says that it ran all the time.")
 mutant(other_kind_added_up FILE src/count/frame/event_plan.cc TEST count_test CASES "a thread with other rights*"
-       FROM [[return slot.fixed_flags == fixed_flags_[i] &&]] TO [[return]]
+       FROM [[return source.KindOf(i) == kinds_[i] &&]] TO [[return]]
        SAYS "A worker that may count user space only has a number that says it is of all faults.")
 mutant(worker_frames_never_roll FILE src/count/frame/frame_counter_impl.cc TEST count_test CASES "frames:*"
        FROM [[  if (!thread.open() || thread.frame != frame) {

@@ -26,7 +26,7 @@ class CounterReader {
   uint32_t MissingBetween(const Snapshot&, const Snapshot&) const noexcept { return ~0u; }
   uint32_t gapped() const noexcept { return 0; }
   uint32_t multiplexable() const noexcept { return 0; }
-  uint64_t kinds() const noexcept { return 0; }
+  std::array<CountKind, kMaxEvents> kinds() const noexcept { return {}; }
   Validity fixed_flags(size_t) const noexcept { return {Validity::kNotCounted}; }
 };
 

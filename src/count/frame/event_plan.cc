@@ -85,19 +85,14 @@ std::optional<CounterSet> EventPlan::OpenFirst() {
     // A cheaper path may have been refused by the self-test: later threads must not trust it untested.
     if (paths_[i] == ReadPath::kGroupRead || paths_[i] == ReadPath::kUsage) test_each_ = !only_path_;
   }
-  if (set) multiplexable_ = set->multiplexable(), gapped_ = set->gapped();
+  if (set) multiplexable_ = set->multiplexable(), gapped_ = set->gapped(), kinds_ = set->kinds();
   return set;
 }
 
 // Otherwise no sum of both is right: user space only, because the process has dropped its privileges; times of its own
 // on one of them; records of switches, which may have gaps; getrusage's clock, which lacks stolen time.
 bool EventPlan::IsLikeFirst(const Source& source, size_t i) const {
-  const auto has = [i](uint32_t mask) { return (mask >> i & 1) != 0; };
-  const Source::Slot& slot = source.slots()[i];
-  const bool is_clock = unit(i) == "ns";
-  const bool same_clock = !is_clock || (slot.path == ReadPath::kUsage) == (paths_[i] == ReadPath::kUsage);
-  return slot.fixed_flags == fixed_flags_[i] && has(source.multiplexable()) == has(multiplexable_) &&
-         has(source.gapped()) == has(gapped_) && same_clock;
+  return source.KindOf(i) == kinds_[i] && (source.gapped() >> i & 1) == (gapped_ >> i & 1);
 }
 
 std::string EventPlan::Restriction(size_t i) const {

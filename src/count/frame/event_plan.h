@@ -75,6 +75,7 @@ class EventPlan {
   std::optional<ReadPath> only_path_;
   uint32_t never_ = 0;
   uint32_t multiplexable_ = 0, gapped_ = 0;
+  std::array<CountKind, kMaxEvents> kinds_{};
   bool test_each_ = false;
   mutable std::atomic<uint32_t> excluded_{0};
   mutable std::atomic<bool> has_other_paths_{false};
