@@ -11,7 +11,7 @@
 namespace perfkit::count {
 
 void FrameCounterImpl::Mark() noexcept {
-  if (ThreadSerial() != main_serial_) [[unlikely]] {
+  if (ThreadSerial() != main_serial_.load(std::memory_order_relaxed)) [[unlikely]] {
     mistakes_.AddForeignMark();
     return;
   }
@@ -213,7 +213,8 @@ void FrameCounterImpl::LeaveElsewhere(uint64_t entry) noexcept {
   const uint64_t serial = FrameThread::SerialOf(entry);
   const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
-  FrameThread* entered_on = main_ != nullptr && main_->serial == serial ? main_.get() : nullptr;
+  const bool main_lives = main_serial_.load(std::memory_order_relaxed) != 0;
+  FrameThread* entered_on = main_lives && main_ != nullptr && main_->serial == serial ? main_.get() : nullptr;
   for (const std::unique_ptr<FrameThread>& worker : workers_) {
     if (worker->serial == serial) entered_on = worker.get();
   }

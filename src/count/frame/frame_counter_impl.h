@@ -160,7 +160,8 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   std::shared_ptr<SlotTable> slots_;
 
   // The marking thread's.
-  uint64_t main_serial_;  // ThreadSerial of the marking thread; FrameThread::serial is another numbering.
+  // ThreadSerial of the marking thread, 0 once that has ended; FrameThread::serial is another numbering.
+  std::atomic<uint64_t> main_serial_;
   std::unique_ptr<FrameThread> main_;
   MainFrames frames_;
   HitchReporter hitches_;

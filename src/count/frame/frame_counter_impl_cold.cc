@@ -104,6 +104,7 @@ void FrameCounterImpl::EndThread(FrameThread& thread) {
     thread.AbandonCrossThread();
     thread.tree.CountNeverLeft();
     thread.EndLog(0);
+    main_serial_.store(0, std::memory_order_relaxed);
     return CloseMain();  // No more marks; results can still be read.
   }
   names_.Disown(thread);

@@ -131,6 +131,23 @@ TEST_CASE("frames: a zone that ends on another thread has no number, and changes
   CHECK(Find(zones, "strays")->calls == 0);
 }
 
+TEST_CASE("frames: a zone that was open as its thread ended is one mistake, wherever it is left later") {
+  std::unique_ptr<FrameCounter> frames;
+  std::unique_ptr<FrameCounter::Zone> zone;
+  const bool on_worker = GENERATE(false, true);
+  if (on_worker) frames = std::make_unique<FrameCounter>(FrameOptions{.events = kEvents});
+  std::thread([&] {
+    if (!on_worker) frames = std::make_unique<FrameCounter>(FrameOptions{.events = kEvents});
+    zone = std::make_unique<FrameCounter::Zone>(*frames, ZoneId{"strays"});
+  }).join();
+  CHECK(frames->Stats().mismatched == 1);
+  zone.reset();
+  CHECK(frames->Stats().mismatched == 1);
+  CHECK(frames->Stats().cross_thread == 0);
+  frames->Mark();
+  CHECK(frames->Stats().foreign_marks == (on_worker ? 0 : 1));
+}
+
 // Returns the lines of the report that begin with this label, with one blank between their cells.
 std::vector<std::string> LinesOf(const std::string& report, const std::string& label) {
   std::vector<std::string> lines;
