@@ -6,9 +6,10 @@
 // other programs disturb less. Each number comes with the interval of 95 % confidence, "low" and "high":
 //
 //   overhead_percent   the session's mean frame, to the one without it
-//   timer_percent      the kernel's part, likewise: bare_sampling.h. On a virtual machine most of it is the
-//   hypervisor's own_percent        the session's mean frame, to the one with the bare sampling p99_percent        of
-//   100 frames the second longest, to that without the session timer_p99_percent  the same of the bare sampling
+//   timer_percent      the kernel's part, likewise (bare_sampling.h); on a virtual machine most of it is the hypervisor's
+//   own_percent        the session's mean frame, to the one with the bare sampling
+//   p99_percent        of 100 frames the second longest, to that without the session
+//   timer_p99_percent  the same of the bare sampling
 //   cpu_percent        the CPU time of the thread that marks frames, to that without the session
 #include <benchmark/benchmark.h>
 #include <perfkit/session.h>
