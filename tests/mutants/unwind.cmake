@@ -97,3 +97,6 @@ mutant(guess_is_planted FILE src/unwind/dwarf/sampled/walker.cc TEST unwind_dwar
 mutant(rule_before_a_planted_address_is_cached FILE src/unwind/dwarf/live/live_walk.cc TEST unwind_dwarf_test CASES "a return address is planted*"
        FROM [[if (!may_be_planted) map_.cache.Put]] TO [[map_.cache.Put]]
        SAYS "After one guess the stacks of fibers are never complete again.")
+mutant(fiber_entry_has_a_caller FILE src/unwind/dwarf/cfi/code_evidence.cc TEST unwind_dwarf_test CASES "the entry of a fiber*"
+       FROM [[if (offset < end) return true;]] TO [[if (offset + 1 < end) return true;]]
+       SAYS "The call of _exit at the end of a fiber of Boost.Context has no root.")

@@ -44,6 +44,36 @@ PERFKIT_IN_HANDLER Rule RuleOfStub(const uint8_t* block, unsigned offset) {
   return {};
 }
 
+// Boost.Context, src/asm/make_x86_64_sysv_elf_gas.S: the labels trampoline and finish of make_fcontext. A new fiber
+// begins at trampoline; its function returns to finish, which ends the process.
+constexpr int kFiberEntry[] = {0x55, 0xff, 0xe3};  // push %rbp; jmp *%rbx
+constexpr int kEndbr[] = {0xf3, 15, 30, 0xfa};     // With -fcf-protection.
+constexpr int kFiberExit[] = {0x48, 0x31, 0xff, 0xe8, kAny, kAny, kAny, kAny, 0xf4};  // xor %rdi, %rdi; call; hlt
+
+// Returns the offset after the pattern, or 0 if the bytes at `at` are others.
+template <unsigned kSize>
+PERFKIT_IN_HANDLER unsigned After(const uint8_t* bytes, unsigned at, const int (&pattern)[kSize]) {
+  for (unsigned i = 0; i < kSize; ++i) {
+    if (pattern[i] != kAny && pattern[i] != bytes[at + i]) return 0;
+  }
+  return at + kSize;
+}
+
+// Returns true if byte `offset` of a window is part of the entry and exit of a fiber.
+PERFKIT_IN_HANDLER bool IsFiberEntry(const uint8_t* bytes, unsigned offset) {
+  constexpr unsigned kLongest = sizeof(kFiberEntry) / sizeof(int) + sizeof(kEndbr) / sizeof(int) +
+                                sizeof(kFiberExit) / sizeof(int);
+  static_assert(kLongest <= kBlock + 1);
+  for (unsigned begin = offset + 1 - kLongest; begin <= offset; ++begin) {
+    unsigned at = After(bytes, begin, kFiberEntry);
+    if (at == 0) continue;
+    if (const unsigned after = After(bytes, at, kEndbr)) at = after;
+    const unsigned end = After(bytes, at, kFiberExit);
+    if (offset < end) return true;
+  }
+  return false;
+}
+
 // Returns true if xor ebp, ebp is among the bytes [0, end), and no return after it.
 PERFKIT_IN_HANDLER bool ClearsFp(const uint8_t* bytes, unsigned end) {
   for (unsigned i = end; i-- > 1;) {
@@ -94,6 +124,7 @@ PERFKIT_IN_HANDLER Rule RuleByCode(const CodeWindow& code, uint64_t address) {
   const auto offset = static_cast<unsigned>(address % kBlock);
   const Rule stub = RuleOfStub(code.bytes + kBlock, offset);
   if (stub.kind != RuleKind::kNone) return stub;
+  if (IsFiberEntry(code.bytes, kBlock + offset)) return {.kind = RuleKind::kRoot};
   return {.kind = ClearsFp(code.bytes, kBlock + offset + 1) ? RuleKind::kClearsFp : RuleKind::kNone};
 }
 

@@ -3,6 +3,8 @@
 //   PLT stubs         linkers other than GNU's write no information for them; their bytes are always the same
 //   the entry point   the kernel jumps to it, so it has no caller
 //   a planted return  no call precedes it, and a function begins at it: makecontext's __start_context
+//   a fiber's entry   Boost.Context's jumps to the fiber's function, whose return address it plants; the bytes are always
+//                     the same
 //   the end of rbp    code that sets rbp to 0 marks the outermost frame by it (AMD64 ABI, 3.4.1)
 //   a call before     what the word at sp points after, so that word is probably a leaf's return address: a guess
 //
@@ -18,14 +20,14 @@
 
 namespace perfkit::unwind {
 
-// A copy of code: the 16 bytes, aligned to 16, that contain an address, and the 16 bytes before them.
+// A copy of code: the 16 bytes, aligned to 16, that contain an address, and the 16 bytes before and after them.
 struct CodeWindow {
   static constexpr uint64_t kBlock = 16;
 
   // Returns the address of the first byte of the window around `address`.
   PERFKIT_IN_HANDLER static uint64_t BeginOf(uint64_t address) { return (address & ~(kBlock - 1)) - kBlock; }
 
-  uint8_t bytes[2 * kBlock] = {};  // Zeros where nothing could be read.
+  uint8_t bytes[3 * kBlock] = {};  // Zeros where nothing could be read.
 };
 
 // Returns the rule of the code at `address` by its bytes. kNone if they say nothing, and always on aarch64.

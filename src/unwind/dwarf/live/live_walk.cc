@@ -91,10 +91,12 @@ class LiveCode {
   // Returns the code around an address of range_.
   PERFKIT_IN_HANDLER CodeWindow CodeAround(uint64_t address) const {
     CodeWindow code;
-    uint64_t begin = CodeWindow::BeginOf(address), skipped = 0;
-    if (begin < range_->begin) skipped = CodeWindow::kBlock;  // Only the block of the address itself is sure to exist.
+    // Only the block of the address itself is sure to exist.
+    uint64_t begin = CodeWindow::BeginOf(address), skipped = 0, end = begin + sizeof(code.bytes);
+    if (begin < range_->begin) skipped = CodeWindow::kBlock;
+    if (end > range_->end) end -= CodeWindow::kBlock;
     begin += skipped;
-    const uint64_t size = sizeof(code.bytes) - skipped;
+    const uint64_t size = end - begin;
     uint64_t words[sizeof(code.bytes) / sizeof(uint64_t)] = {};
     if (range_->module != nullptr && range_->module->functions.count > 0) {
       for (uint64_t i = 0; i < size / sizeof(uint64_t); ++i) words[i] = sys::WordAt(begin + i * sizeof(uint64_t));

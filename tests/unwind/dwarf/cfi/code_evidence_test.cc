@@ -33,7 +33,7 @@ CodeWindow At(const Code& bytes, const Code& before = {}) {
 // The call before address 0x1000, with these bytes before it.
 unwind::CallBefore CallOf(const Code& bytes) {
   CodeWindow code;
-  std::copy(bytes.rbegin(), bytes.rend(), std::rbegin(code.bytes));
+  std::copy(bytes.begin(), bytes.end(), code.bytes + 2 * CodeWindow::kBlock - bytes.size());
   return unwind::FindCallBefore(code, 0x1000);
 }
 
@@ -63,6 +63,33 @@ TEST_CASE("PLT stubs have rules by their bytes, and nearly the same bytes have n
     }
   }
   CHECK(unwind::RuleByCode(CodeWindow(), 0x1000) == kNoRule);
+}
+
+// Bytes of Debian's libboost_context 1.74, and the same with endbr64.
+const Code kFiber = {0x55, 0xff, 0xe3, 0x48, 0x31, 0xff, 0xe8, 0x49, 0xfe, 0xff, 0xff, 0xf4};
+const Code kFiberWithEndbr = {0x55, 0xff, 0xe3, 0xf3, 0x0f, 0x1e, 0xfa, 0x48,
+                              0x31, 0xff, 0xe8, 0x49, 0xfe, 0xff, 0xff, 0xf4};
+
+TEST_CASE("the entry of a fiber is a root at each of its bytes, wherever it lies") {
+  for (const Code& whole : {kFiber, kFiberWithEndbr}) {
+    // The window is that of the 16 bytes at 0x1000, and the code begins up to 15 bytes before or after.
+    for (size_t begin = 1; begin + whole.size() <= 3 * CodeWindow::kBlock; ++begin) {
+      CodeWindow code;
+      std::copy(whole.begin(), whole.end(), code.bytes + begin);
+      for (size_t offset = 0; offset < CodeWindow::kBlock; ++offset) {
+        const size_t at = CodeWindow::kBlock + offset;
+        const bool inside = at >= begin && at < begin + whole.size();
+        CHECK(unwind::RuleByCode(code, 0x1000 + offset) ==
+              Rule{.kind = inside ? RuleKind::kRoot : RuleKind::kNone});
+      }
+    }
+    for (size_t i = 0; i < whole.size(); ++i) {
+      Code other = whole;
+      other[i] ^= 0x40;
+      const bool any = i + 5 >= whole.size() && i + 1 < whole.size();  // The call's distance.
+      CHECK((unwind::RuleByCode(At(other), 0x1002).kind == RuleKind::kRoot) == any);
+    }
+  }
 }
 
 TEST_CASE("calls are found by their last byte") {
