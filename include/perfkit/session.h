@@ -12,6 +12,8 @@
 
 #include "perfkit/detail/library_only.h"
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -79,8 +81,13 @@ struct SessionOptions {
   double cpu_budget = 0;
   // Samples user space only, even if more is permitted.
   bool user_only = false;
-  // fnmatch(3) pattern: the profile has only threads whose last name matches; "" means all. All threads are sampled:
-  // the accounting includes all, and a note says how many samples were left out.
+  // The profile has only these threads of this process, by their tids (gettid); empty means all. Each must exist when
+  // Session::Start is called, and may end later: a thread that gets its tid then is another one. All threads are
+  // sampled, because names and stacks need the mappings that any thread makes: the accounting includes all, and a note
+  // says how many samples were left out.
+  std::vector<pid_t> threads{};
+  // fnmatch(3) pattern: the profile has only threads whose last name matches; "" means all. With `threads`, it has those
+  // for which both are true. The accounting and the note are as for `threads`.
   std::string thread_name{};
   // Stops sampling after this time; Stop() still returns the profile. 0 means no limit.
   std::chrono::nanoseconds stop_after{0};
@@ -130,11 +137,11 @@ struct SessionOptions {
   bool replace = false;
   // Called with finished samples, at most 100 ms apart if there are any (with own_thread = false, by each Poll), and
   // with the last ones by Stop, or by a Snapshot after sampling has ended. The weights of all batches sum to the
-  // profile's. Batches include all threads, also those that `thread_name` removes from the profile. Called on the
-  // session's thread, or on the thread that calls Poll, Pause, Snapshot or Stop, destroys the session or replaces it;
-  // one call at a time. New locations are named before the call, which reads files. It must not call the session. It
-  // should be brief, because samples are lost once the rings are full. If it throws, it is not called again, and a note
-  // says so. Requires RingMode::kStream.
+  // profile's. Batches include all threads, also those that `threads` and `thread_name` remove from the profile. Called
+  // on the session's thread, or on the thread that calls Poll, Pause, Snapshot or Stop, destroys the session or replaces
+  // it; one call at a time. New locations are named before the call, which reads files. It must not call the session.
+  // It should be brief, because samples are lost once the rings are full. If it throws, it is not called again, and a
+  // note says so. Requires RingMode::kStream.
   BatchCallback on_batch{};
   // Called by Snapshot and Stop every 10 ms while names are resolved; `done` goes from 0 to 1. It must not call the
   // session.
@@ -149,9 +156,9 @@ class Session {
   // Starts sampling. With SessionStacks::kBest, uses the next best stacks if the kernel does not permit some;
   // ProfileAccounting::notes says so. Errors: InvalidArgument if `interval` is out of range; if kOverwrite is combined
   // with kWall, on_batch or keep; if wakers or preempters is set without kWall; if keep is set without frames, or names
-  // more than 64 zones and events. FailedPrecondition if a session runs and `replace` is false. Unimplemented for kLive
-  // and kDumps without perfkit::dwarf. Unavailable if the session's thread can't be started. Otherwise as
-  // Sampler::Open, if no fallback works either.
+  // more than 64 zones and events. NotFound if one of `threads` is no thread of this process. FailedPrecondition if a
+  // session runs and `replace` is false. Unimplemented for kLive and kDumps without perfkit::dwarf. Unavailable if the
+  // session's thread can't be started. Otherwise as Sampler::Open, if no fallback works either.
   static absl::StatusOr<Session> Start(SessionOptions options = {});
 
   Session(Session&&) noexcept;

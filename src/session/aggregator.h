@@ -25,6 +25,7 @@
 #include "src/session/disk_reads.h"
 #include "src/session/follower_values.h"
 #include "src/session/known_processes.h"
+#include "src/session/listed_threads.h"
 #include "src/session/lock_records.h"
 #include "src/session/look_pace.h"
 #include "src/session/off_cpu.h"
@@ -49,7 +50,8 @@ struct AggregatorOptions {
   uint32_t pid = 0;                // the process that is sampled; 0: any
   bool off_cpu = false;            // requires `pid`
   size_t memory_bytes = 64 << 20;  // of samples and stacks
-  std::string thread_name{};       // a glob pattern; empty: all threads
+  std::vector<ListedThread> threads{};  // only these; empty: all threads
+  std::string thread_name{};            // a glob pattern; empty: all threads
   std::string program{};           // Profile::program
   bool demangle = true;
   std::unique_ptr<symbolize::LineSource> (*lines)(size_t cache_bytes) = nullptr;
@@ -101,11 +103,8 @@ class Aggregator {
   // Adds any record of the sampler. Requires that records come in order of time.
   void Add(const SamplerRecord& record, const SampleLayout& layout);
 
-  // Sets the time from which threads that exist at the start are watched.
-  void SetStart(uint64_t start_ns) {
-    start_ns_ = start_ns;
-    if (timelines_.keeps_frames()) timelines_.zones->keeper()->SetStart(start_ns);
-  }
+  // Sets the time from which threads that exist at the start are watched. To be called before any record is added.
+  void SetStart(uint64_t start_ns);
   // Between Pause and Resume there are no records of switches.
   void Pause(uint64_t now_ns);
   void Resume(uint64_t now_ns);

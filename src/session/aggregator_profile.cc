@@ -320,10 +320,7 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on
   if (timelines_.zones && !timelines_.keeps_frames()) {
     MarkWholeFrames(profile, timelines_.zones->ZonesKnownFrom(profile.threads.size()));
   }
-  std::vector<bool> is_unused(profile.threads.size());
-  for (const uint32_t thread : threads_.unused()) is_unused[thread] = true;
-  DropThreads(profile, is_unused);
-  if (!options_.thread_name.empty()) KeepThreads(profile, options_.thread_name);
+  KeepThreads(profile, {.unused = threads_.unused(), .listed = threads_.listed(), .name = options_.thread_name});
   return profile;
 }
 
@@ -347,6 +344,13 @@ void Aggregator::NamePreempters() {
     EnterSpan(span);
     MergeIfFull();
   });
+}
+
+// Listed threads have rows before any record: so each is told from a later thread with the same tid.
+void Aggregator::SetStart(uint64_t start_ns) {
+  start_ns_ = start_ns;
+  if (timelines_.keeps_frames()) timelines_.zones->keeper()->SetStart(start_ns);
+  for (const ListedThread& thread : options_.threads) threads_.List(options_.pid, thread.tid, thread.name, start_ns);
 }
 
 void Aggregator::Resume(uint64_t now_ns) {

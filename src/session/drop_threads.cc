@@ -60,16 +60,24 @@ uint64_t DropThreads(Profile& profile, const std::vector<bool>& is_dropped) {
   return dropped;
 }
 
-void KeepThreads(Profile& profile, const std::string& pattern) {
-  std::vector<bool> is_dropped;
-  for (const ProfileThread& thread : profile.threads) {
-    is_dropped.push_back(fnmatch(pattern.c_str(), profile.strings[thread.name].c_str(), 0) != 0);
+void KeepThreads(Profile& profile, const KeptThreads& kept) {
+  std::vector<bool> is_dropped(profile.threads.size()), is_listed(profile.threads.size(), kept.listed.empty());
+  for (const uint32_t thread : kept.listed) is_listed[thread] = true;
+  for (const uint32_t thread : kept.unused) is_dropped[thread] = true;
+  for (size_t i = 0; i < is_dropped.size(); ++i) {
+    const bool has_name =
+        kept.name.empty() || fnmatch(kept.name.c_str(), profile.strings[profile.threads[i].name].c_str(), 0) == 0;
+    if (!is_listed[i] || !has_name) is_dropped[i] = true;
   }
-  const size_t threads = profile.threads.size();
+  const size_t threads = profile.threads.size() - kept.unused.size();
   const uint64_t dropped = DropThreads(profile, is_dropped);
+  if (kept.name.empty() && kept.listed.empty()) return;
+  const std::string listed =
+      kept.listed.empty() ? "" : absl::StrFormat(" of the %d in SessionOptions::threads", kept.listed.size());
+  const std::string named = kept.name.empty() ? "" : absl::StrFormat(" named \"%s\"", kept.name);
   profile.accounting.notes.push_back(absl::StrFormat(
-      "only threads named \"%s\": %d samples of %d other threads are in the accounting, and not in the profile",
-      pattern, dropped, threads - profile.threads.size()));
+      "only threads%s%s: %d samples of %d other threads are in the accounting, and not in the profile", listed, named,
+      dropped, threads - profile.threads.size()));
 }
 
 }  // namespace perfkit::session

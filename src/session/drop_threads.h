@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,14 @@ namespace perfkit::session {
 // holds a lock for which a remaining thread waits stays, too, but without samples.
 uint64_t DropThreads(Profile& profile, const std::vector<bool>& is_dropped);
 
-// Drops all threads whose last name does not match the glob pattern. A note says how many samples that was.
-void KeepThreads(Profile& profile, const std::string& pattern);
+// Which threads of a profile stay.
+struct KeptThreads {
+  std::span<const uint32_t> unused{};  // indexes that no thread has
+  std::span<const uint32_t> listed{};  // only these indexes; empty: all
+  std::string name{};                  // a glob pattern for the last name; empty: all
+};
+
+// Drops the unused threads, and those that are not kept. If that could be any, a note says how many samples they had.
+void KeepThreads(Profile& profile, const KeptThreads& kept);
 
 }  // namespace perfkit::session

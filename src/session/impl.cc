@@ -12,8 +12,7 @@
 #include "src/base/text.h"
 #include "src/count/frame/frame_counter_impl.h"
 #include "src/count/task/task_counter_impl.h"
-#include "src/profile/accounting_sums.h"
-#include "src/session/sampler_accounting.h"
+#include "src/session/cpu_time.h"
 #include "src/sys/clock.h"
 #include "src/sys/files.h"
 #include "src/sys/kernel.h"
@@ -25,11 +24,8 @@ constexpr int kUsualWaitMs = 100;
 constexpr int kZonesWaitMs = 20;  // A thread's log has room for 20 ms of 1.6 million zones a second.
 constexpr int kMinLookMs = 4;     // Each round costs the session's thread about 20 us.
 constexpr int kEarlyLookMs = 1;
-constexpr uint64_t kDrainedAfterNs = 1'000'000;  // A Drain delivers all records that are at least this old.
 constexpr uint64_t kNamingStepNs = 10'000'000;   // Interval of KeepRecords and `progress` during naming.
 constexpr size_t kMaxSideBandBytes = 1 << 20;    // kOverwrite: older side-band records are older than all samples.
-
-uint64_t MonotonicNs() { return sys::ClockNs(CLOCK_MONOTONIC); }
 
 std::string ProgramName() {
   const absl::StatusOr<std::string> text = sys::ReadFile("/proc/self/comm");
@@ -76,12 +72,14 @@ std::unique_ptr<Preempters> OpenPreempters(const SessionOptions& options, std::v
   return nullptr;
 }
 
-AggregatorOptions AggregatorOptionsOf(const SessionOptions& options, OpenedSampler& opened) {
+AggregatorOptions AggregatorOptionsOf(const SessionOptions& options, OpenedSampler& opened,
+                                      std::vector<ListedThread> threads) {
   const StackHooks* const hooks = &StackHookTable;
   return {.stacks = opened.stacks,
           .pid = static_cast<uint32_t>(sys::kernel().getpid()),
           .off_cpu = options.clock == SessionClock::kWall,
           .memory_bytes = options.memory_bytes,
+          .threads = std::move(threads),
           .thread_name = options.thread_name,
           .program = ProgramName(),
           .lines = hooks != nullptr && options.lines ? hooks->lines : nullptr,
@@ -96,26 +94,6 @@ AggregatorOptions AggregatorOptionsOf(const SessionOptions& options, OpenedSampl
           .locks = RecordLocks(options),
           .preempters = OpenPreempters(options, opened.notes)};
 }
-
-// Returns what has been accounted for since `before`. Members that are not sums stay as they are.
-EventAccounting Since(EventAccounting now, const EventAccounting& before) {
-  for (const auto sum : profile::kEventSums) now.*sum -= std::min(now.*sum, before.*sum);
-  for (const auto sum : profile::kStackSums) now.stacks.*sum -= std::min(now.stacks.*sum, before.stacks.*sum);
-  return now;
-}
-
-// Adds the CPU time that the calling thread takes while this exists.
-class CpuTime {
- public:
-  explicit CpuTime(uint64_t& sum_ns) : sum_ns_(sum_ns) {}
-  ~CpuTime() { sum_ns_ += sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) - began_ns_; }
-  CpuTime(const CpuTime&) = delete;
-  CpuTime& operator=(const CpuTime&) = delete;
-
- private:
-  uint64_t& sum_ns_;
-  const uint64_t began_ns_ = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
-};
 
 uint64_t Nanoseconds(std::chrono::nanoseconds time) {
   return static_cast<uint64_t>(std::max<int64_t>(time.count(), 0));
@@ -132,16 +110,18 @@ Impl::Impl(SessionOptions options, OpenedSampler opened, AggregatorOptions aggre
       notes_(std::move(opened.notes)) {}
 
 absl::StatusOr<std::shared_ptr<Impl>> Impl::Start(SessionOptions options) {
+  absl::StatusOr<std::vector<ListedThread>> threads = FindThreads(options.threads);
+  if (!threads.ok()) return threads.status();
   absl::StatusOr<OpenedSampler> opened = OpenSampler(options);
   if (!opened.ok()) return opened.status();
-  AggregatorOptions aggregator = AggregatorOptionsOf(options, *opened);
+  AggregatorOptions aggregator = AggregatorOptionsOf(options, *opened, *std::move(threads));
   std::shared_ptr<Impl> impl(new Impl(std::move(options), *std::move(opened), std::move(aggregator)), [](Impl* mine) {
     if (!mine->in_forked_child()) delete mine;  // a forked child leaks the copy: it may not lock
   });
   absl::StatusOr<sys::Waiter> waiter = sys::Waiter::Open(impl->poll_fd_);
   if (!waiter.ok()) return waiter.status();
   impl->waiter_.emplace(*std::move(waiter));
-  impl->started_ns_ = MonotonicNs();
+  impl->started_ns_ = sys::ClockNs(CLOCK_MONOTONIC);
   impl->aggregator_.SetStart(impl->started_ns_);
   if (Preempters* const preempters = impl->aggregator_.preempters(); preempters != nullptr) {
     if (absl::Status status = preempters->Start(); !status.ok()) return status;
@@ -194,7 +174,7 @@ int Impl::WaitMs() const {
   }
   if (options_.frames != nullptr || options_.tasks != nullptr) wait_ms = std::min<int64_t>(wait_ms, kZonesWaitMs);
   if (const uint64_t limit_ns = Nanoseconds(options_.stop_after); limit_ns != 0) {
-    const uint64_t passed_ns = MonotonicNs() - started_ns_;
+    const uint64_t passed_ns = sys::ClockNs(CLOCK_MONOTONIC) - started_ns_;
     const uint64_t left_ns = limit_ns - std::min(limit_ns, passed_ns);
     wait_ms = std::min<int64_t>(wait_ms, static_cast<int64_t>(left_ns / 1'000'000 + 1));
   }
@@ -211,7 +191,7 @@ absl::Status Impl::Poll() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (absl::Status status = CheckUsable(); !status.ok()) return status;
   if (phase_ != Phase::kRunning) return absl::OkStatus();
-  const uint64_t now_ns = MonotonicNs();
+  const uint64_t now_ns = sys::ClockNs(CLOCK_MONOTONIC);
   {
     const CpuTime cpu_time(own_cpu_ns_);
     aggregator_.ReadTimelines();  // Before Drain, which may merge samples: then it is too late to label them.
@@ -233,7 +213,7 @@ absl::Status Impl::Poll() {
 
 // Reads the rings. kOverwrite: reads the side band; after a snapshot or a stop also the samples.
 void Impl::Drain() {
-  drained_ns_ = MonotonicNs();
+  drained_ns_ = sys::ClockNs(CLOCK_MONOTONIC);
   {
     const CpuTime cpu_time(own_cpu_ns_);
     aggregator_.ReadDiskAccounts(drained_ns_);
@@ -257,7 +237,7 @@ void Impl::Drain() {
 // can't take records meanwhile: they are kept for the next Drain, up to a quarter of memory_bytes. Returns false, and
 // does nothing, until kNamingStepNs have passed since the last time.
 bool Impl::KeepRecords() {
-  const uint64_t now_ns = MonotonicNs();
+  const uint64_t now_ns = sys::ClockNs(CLOCK_MONOTONIC);
   if (now_ns - kept_at_ns_ < kNamingStepNs) return false;
   kept_at_ns_ = now_ns;
   const bool streams = phase_ == Phase::kRunning && options_.mode != RingMode::kOverwrite;
@@ -288,7 +268,7 @@ void Impl::HaltLocked() {
   if (Preempters* const preempters = aggregator_.preempters(); preempters != nullptr) {
     if (absl::Status status = preempters->Stop(); !status.ok()) notes_.emplace_back(status.message());
   }
-  stopped_ns_ = MonotonicNs();  // no record is later than this
+  stopped_ns_ = sys::ClockNs(CLOCK_MONOTONIC);  // no record is later than this
   phase_ = Phase::kStopping;
   Drain();
   {
@@ -298,74 +278,6 @@ void Impl::HaltLocked() {
   }
   phase_ = Phase::kStopped;
   if (waiter_) waiter_->Wake();
-}
-
-// Once sampling has ended, each call returns the same, except for the CPU time of the call itself.
-Profile Impl::MakeProfile() {
-  const bool is_last = phase_ != Phase::kRunning;
-  const uint64_t now_ns = is_last ? stopped_ns_ : MonotonicNs();
-  SamplerStats stats = sampler_->stats();
-  Profile profile;
-  const uint64_t sampling_cpu_ns = own_cpu_ns_;
-  {
-    const CpuTime cpu_time(own_cpu_ns_);
-    const auto on_named = [this](double done) {
-      const bool is_step = KeepRecords() || done >= 1;
-      if (options_.progress && is_step) options_.progress(done);
-    };
-    aggregator_.ReadTimelines();
-    aggregator_.DecideFrames(is_last ? UINT64_MAX : drained_ns_ - kDrainedAfterNs, on_named);
-    profile = aggregator_.MakeProfile(now_ns, is_last, on_named);
-  }
-  profile.from_ns = started_ns_, profile.to_ns = now_ns;
-  profile.realtime_offset_ns = sys::RealtimeOffsetNs();
-  const bool forgets = options_.mode == RingMode::kOverwrite && phase_ == Phase::kRunning;  // Snapshot
-  forgotten_.resize(stats.events.size());
-  for (size_t i = 0; i < stats.events.size(); ++i) {
-    const EventAccounting now = stats.events[i];
-    stats.events[i] = Since(now, forgotten_[i]);
-    if (forgets) forgotten_[i] = now;
-  }
-  profile.accounting.own_cpu_ns += own_cpu_ns_;
-  profile.accounting.naming_cpu_ns = own_cpu_ns_ - sampling_cpu_ns;
-  profile.accounting.notes.insert(profile.accounting.notes.begin(), notes_.begin(), notes_.end());
-  AddAccounting(profile, stats);
-  return profile;
-}
-
-absl::StatusOr<Profile> Impl::Stop() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (absl::Status status = CheckUsable(); !status.ok()) return status;
-    HaltLocked();
-    phase_ = Phase::kTaken;
-  }
-  quit_ = true;
-  waiter_->Wake();
-  // Without the lock: the session's thread may be waiting for it.
-  thread_.Join();  // one caller gets here
-  const std::lock_guard<std::mutex> lock(mutex_);
-  Profile profile = MakeProfile();
-  sampler_.reset();
-  return profile;
-}
-
-absl::StatusOr<Profile> Impl::Snapshot() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (absl::Status status = CheckUsable(); !status.ok()) return status;
-  if (phase_ != Phase::kRunning) return MakeProfile();
-  FindRunning();
-  if (options_.mode != RingMode::kOverwrite) {
-    Drain();
-    return MakeProfile();
-  }
-  const absl::StatusOr<Sampler::Takeover> taken = sampler_->Snapshot();
-  if (!taken.ok()) return taken.status();
-  Drain();
-  kept_.Replay([&](const SamplerRecord& record) { aggregator_.Add(record, sampler_->layout()); });
-  Profile profile = MakeProfile();
-  aggregator_.ForgetSamples();
-  return profile;
 }
 
 absl::Status Impl::Gate(bool paused) {
@@ -380,7 +292,7 @@ absl::Status Impl::Gate(bool paused) {
   }
   if (absl::Status status = paused ? sampler_->Pause() : sampler_->Resume(); !status.ok()) return status;
   paused_ = paused;
-  const uint64_t now_ns = MonotonicNs();
+  const uint64_t now_ns = sys::ClockNs(CLOCK_MONOTONIC);
   if (!paused) {
     aggregator_.Resume(now_ns);
     return absl::OkStatus();

@@ -43,6 +43,7 @@ class Impl {
  private:
   // kStopping: sampling has ended, and the last records are being read.
   enum class Phase : uint8_t { kRunning, kStopping, kStopped, kTaken };
+  static constexpr uint64_t kDrainedAfterNs = 1'000'000;  // A Drain delivers all records that are at least this old.
 
   Impl(SessionOptions options, OpenedSampler opened, AggregatorOptions aggregator);
 

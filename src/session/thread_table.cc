@@ -33,7 +33,7 @@ void ThreadTable::End(Entry& entry, uint64_t time_ns) {
   last_ns = std::max(last_ns, time_ns);
   entry.ended = true;
   entry.end_ns = last_ns;
-  ended_.push_back(entry.index);
+  if (std::ranges::find(listed_, entry.index) == listed_.end()) ended_.push_back(entry.index);
 }
 
 uint32_t ThreadTable::Add(uint32_t pid, uint32_t tid, std::string_view name, uint64_t time_ns) {
@@ -43,6 +43,10 @@ uint32_t ThreadTable::Add(uint32_t pid, uint32_t tid, std::string_view name, uin
   const uint32_t index = NewRow({.pid = pid, .tid = tid, .name = text, .first_ns = time_ns, .last_ns = time_ns});
   entry->second = {.index = index};
   return index;
+}
+
+void ThreadTable::List(uint32_t pid, uint32_t tid, std::string_view name, uint64_t time_ns) {
+  listed_.push_back(Add(pid, tid, name, time_ns));
 }
 
 uint32_t ThreadTable::IndexOf(uint32_t pid, uint32_t tid, uint64_t time_ns) {

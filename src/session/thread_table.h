@@ -27,6 +27,8 @@ class ThreadTable {
   // `name_of`: nullptr if all threads have records.
   explicit ThreadTable(ProfileBuilder& builder, NameSource name_of = nullptr) : builder_(builder), name_of_(name_of) {}
 
+  // Adds a thread that is never summed up with others. Requires that no record of it was added before.
+  void List(uint32_t pid, uint32_t tid, std::string_view name, uint64_t time_ns);
   // Returns the thread that has this tid at `time_ns`. That is a new one if the known one belongs to another process,
   // or had ended by then.
   uint32_t IndexOf(uint32_t pid, uint32_t tid, uint64_t time_ns);
@@ -45,6 +47,8 @@ class ThreadTable {
   std::vector<uint32_t> Retire(uint64_t now_ns);
   // Returns the indexes in Profile::threads that no thread has at the moment.
   const std::vector<uint32_t>& unused() const { return unused_; }
+  // Returns the indexes of the threads that were added by List.
+  const std::vector<uint32_t>& listed() const { return listed_; }
   // Returns how many threads are in sums.
   uint64_t retired() const { return retired_; }
 
@@ -64,9 +68,10 @@ class ThreadTable {
   ProfileBuilder& builder_;
   NameSource name_of_;
   std::unordered_map<uint32_t, Entry> by_number_;
-  std::deque<uint32_t> ended_;    // indexes, oldest first, without those in sums
+  std::deque<uint32_t> ended_;    // indexes, oldest first, without those in sums and in listed_
   std::vector<uint32_t> sums_;    // indexes
   std::vector<uint32_t> unused_;  // indexes
+  std::vector<uint32_t> listed_;  // indexes
   uint64_t retired_ = 0;
 };
 

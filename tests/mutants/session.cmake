@@ -140,3 +140,9 @@ mutant(zones_stay_known_when_detached FILE src/session/zone_timeline.cc TEST ses
 ]]
        TO [[]]
        SAYS "Samples keep the last zone that was known after another recording of the zones began.")
+mutant(listed_thread_is_summed_up FILE src/session/thread_table.cc TEST session_test CASES "[listed_threads]"
+       FROM [[if (std::ranges::find(listed_, entry.index) == listed_.end()) ended_]] TO [[ended_]]
+       SAYS "A listed thread that ends early is no longer in the profile.")
+mutant(unlisted_threads_stay FILE src/session/drop_threads.cc TEST session_test CASES "[listed_threads]"
+       FROM [[if (!is_listed[i] || !has_name)]] TO [[if (!has_name)]]
+       SAYS "The list of threads has no effect.")

@@ -1,0 +1,91 @@
+// The profiles that a session makes: of all that it has sampled, or of what the rings of a flight recorder hold.
+#include <algorithm>
+#include <utility>
+
+#include "src/profile/accounting_sums.h"
+#include "src/session/cpu_time.h"
+#include "src/session/impl.h"
+#include "src/session/sampler_accounting.h"
+#include "src/sys/clock.h"
+
+namespace perfkit::session {
+namespace {
+
+// Returns what has been accounted for since `before`. Members that are not sums stay as they are.
+EventAccounting Since(EventAccounting now, const EventAccounting& before) {
+  for (const auto sum : profile::kEventSums) now.*sum -= std::min(now.*sum, before.*sum);
+  for (const auto sum : profile::kStackSums) now.stacks.*sum -= std::min(now.stacks.*sum, before.stacks.*sum);
+  return now;
+}
+
+}  // namespace
+
+// Once sampling has ended, each call returns the same, except for the CPU time of the call itself.
+Profile Impl::MakeProfile() {
+  const bool is_last = phase_ != Phase::kRunning;
+  const uint64_t now_ns = is_last ? stopped_ns_ : sys::ClockNs(CLOCK_MONOTONIC);
+  SamplerStats stats = sampler_->stats();
+  Profile profile;
+  const uint64_t sampling_cpu_ns = own_cpu_ns_;
+  {
+    const CpuTime cpu_time(own_cpu_ns_);
+    const auto on_named = [this](double done) {
+      const bool is_step = KeepRecords() || done >= 1;
+      if (options_.progress && is_step) options_.progress(done);
+    };
+    aggregator_.ReadTimelines();
+    aggregator_.DecideFrames(is_last ? UINT64_MAX : drained_ns_ - kDrainedAfterNs, on_named);
+    profile = aggregator_.MakeProfile(now_ns, is_last, on_named);
+  }
+  profile.from_ns = started_ns_, profile.to_ns = now_ns;
+  profile.realtime_offset_ns = sys::RealtimeOffsetNs();
+  const bool forgets = options_.mode == RingMode::kOverwrite && phase_ == Phase::kRunning;  // Snapshot
+  forgotten_.resize(stats.events.size());
+  for (size_t i = 0; i < stats.events.size(); ++i) {
+    const EventAccounting now = stats.events[i];
+    stats.events[i] = Since(now, forgotten_[i]);
+    if (forgets) forgotten_[i] = now;
+  }
+  profile.accounting.own_cpu_ns += own_cpu_ns_;
+  profile.accounting.naming_cpu_ns = own_cpu_ns_ - sampling_cpu_ns;
+  profile.accounting.notes.insert(profile.accounting.notes.begin(), notes_.begin(), notes_.end());
+  AddAccounting(profile, stats);
+  return profile;
+}
+
+absl::StatusOr<Profile> Impl::Stop() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (absl::Status status = CheckUsable(); !status.ok()) return status;
+    HaltLocked();
+    phase_ = Phase::kTaken;
+  }
+  quit_ = true;
+  waiter_->Wake();
+  // Without the lock: the session's thread may be waiting for it.
+  thread_.Join();  // one caller gets here
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Profile profile = MakeProfile();
+  sampler_.reset();
+  return profile;
+}
+
+absl::StatusOr<Profile> Impl::Snapshot() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (absl::Status status = CheckUsable(); !status.ok()) return status;
+  if (phase_ != Phase::kRunning) return MakeProfile();
+  FindRunning();
+  if (options_.mode != RingMode::kOverwrite) {
+    Drain();
+    return MakeProfile();
+  }
+  const absl::StatusOr<Sampler::Takeover> taken = sampler_->Snapshot();
+  if (!taken.ok()) return taken.status();
+  Drain();
+  kept_.Replay([&](const SamplerRecord& record) { aggregator_.Add(record, sampler_->layout()); });
+  Profile profile = MakeProfile();
+  aggregator_.ForgetSamples();
+  return profile;
+}
+
+}  // namespace perfkit::session
