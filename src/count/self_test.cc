@@ -56,7 +56,8 @@ bool Plausible(const Source::Slot& slot, uint64_t gain, uint64_t cpu_ns, const T
 uint32_t FailedOnce(Source& source, uint32_t candidates) {
   const Totals before = Take(source);
   Usage begin, end;
-  const bool worked = begin.Read() && FaultAndSwitch() && end.Read();
+  const UsageFields clock = BitOf(UsageField::kTaskClock);
+  const bool worked = begin.Read(clock) && FaultAndSwitch() && end.Read(clock);
   const uint64_t cpu_ns = end.value(UsageField::kTaskClock) - begin.value(UsageField::kTaskClock);
   Totals after;
   source.ReadSlow(after.snapshot);

@@ -163,7 +163,7 @@ void Source::ReadUserPagesOrMarkGroups(Snapshot& now) const noexcept {
 
 void Source::ReadUsage(Snapshot& now) const noexcept {
   Usage usage;
-  if (!usage.Read()) {
+  if (!usage.Read(usage_fields_)) {
     now.missing |= usage_mask_;
     return;
   }

@@ -266,7 +266,7 @@ void SourceBuilder::AddRingCount(const open::LiveRing& ring, uint8_t shift, size
 absl::Status SourceBuilder::OpenUsage(size_t i) {
   const std::optional<UsageField> field = UsageFieldFor(event(i).parts[0].config);
   Usage usage;
-  if (!field || !usage.Read()) return NoSuchPath(i, ReadPath::kUsage);
+  if (!field || !usage.Read(BitOf(*field))) return NoSuchPath(i, ReadPath::kUsage);
   // getrusage counts user and kernel together, so it cannot replace one half.
   const bool given = event(i).privilege_given;
   const bool one_half =
@@ -276,6 +276,7 @@ absl::Status SourceBuilder::OpenUsage(size_t i) {
   }
   slot(i).usage_field = *field;
   source_->usage_mask_ |= 1u << i;
+  source_->usage_fields_ |= BitOf(*field);
   return absl::OkStatus();
 }
 

@@ -25,14 +25,17 @@ std::optional<UsageField> UsageFieldFor(uint64_t software_config) {
   }
 }
 
-bool Usage::Read() noexcept {
+bool Usage::Read(UsageFields fields) noexcept {
+  if ((fields & BitOf(UsageField::kTaskClock)) != 0) {
+    timespec clock{};
+    if (sys::kernel().clock_gettime(CLOCK_THREAD_CPUTIME_ID, &clock) != 0) return false;
+    values_[static_cast<int>(UsageField::kTaskClock)] =
+        static_cast<uint64_t>(clock.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(clock.tv_nsec);
+  }
+  if ((fields & ~BitOf(UsageField::kTaskClock)) == 0) return true;
   rusage usage{};
-  timespec clock{};
   if (sys::kernel().getrusage(RUSAGE_THREAD, &usage) != 0) return false;
-  if (sys::kernel().clock_gettime(CLOCK_THREAD_CPUTIME_ID, &clock) != 0) return false;
   const auto minor = static_cast<uint64_t>(usage.ru_minflt), major = static_cast<uint64_t>(usage.ru_majflt);
-  values_[static_cast<int>(UsageField::kTaskClock)] =
-      static_cast<uint64_t>(clock.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(clock.tv_nsec);
   values_[static_cast<int>(UsageField::kPageFaults)] = minor + major;
   values_[static_cast<int>(UsageField::kMinorFaults)] = minor;
   values_[static_cast<int>(UsageField::kMajorFaults)] = major;

@@ -5,6 +5,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <thread>
+#include <vector>
 
 #include "src/sys/perf_abi.h"
 #include "tests/count/sets.h"
@@ -105,6 +106,31 @@ TEST_CASE("usage: a thread's clock is its own, whatever others do", "[refused_re
   }).join();
   set.Read(end);
   CHECK(set.Difference(begin, end, 0).value <= testing::NowNs(CLOCK_THREAD_CPUTIME_ID) - before_ns);
+}
+
+TEST_CASE("usage: a read makes the calls that its events take, and no more", "[refused_read]") {
+  FakeKernel fake;
+  struct Case {
+    std::vector<EventSpec> events;
+    uint64_t clocks, usages;
+  };
+  const std::vector<Case> cases = {
+      {{event::kTaskClock}, 1, 0},
+      {{event::kContextSwitches}, 0, 1},
+      {{event::kPageFaults, event::kMinorFaults, event::kMajorFaults, event::kContextSwitches}, 0, 1},
+      {{event::kPageFaults, event::kTaskClock}, 1, 1},
+  };
+  for (const Case& one : cases) {
+    const CounterSet set = MustOpen(one.events, Only(ReadPath::kUsage));
+    const uint64_t clocks = fake.calls(Call::kClockGettime), usages = fake.calls(Call::kGetrusage);
+    Snapshot now;
+    set.Read(now);
+    CHECK(fake.calls(Call::kClockGettime) - clocks == one.clocks);
+    CHECK(fake.calls(Call::kGetrusage) - usages == one.usages);
+    Snapshot later;
+    set.Read(later);
+    for (size_t i = 0; i < set.size(); ++i) CHECK(set.Difference(now, later, i).validity.counted());
+  }
 }
 
 // What was asked of the kernel for software events, as bits: with the kernel's part, without.

@@ -31,6 +31,9 @@ mutant(major_faults_dropped FILE src/count/usage.cc TEST count_test CASES "[refu
 mutant(clock_of_the_process FILE src/count/usage.cc TEST count_test CASES "[fault],[refused_read]"
        FROM [[clock_gettime(CLOCK_THREAD_CPUTIME_ID, &clock)]] TO [[clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &clock)]]
        SAYS "Where perf is forbidden, a thread's CPU time contains that of all threads.")
+mutant(usage_without_the_clock FILE src/count/usage.cc TEST count_test CASES "[refused_read]"
+       FROM [[if ((fields & ~BitOf(UsageField::kTaskClock)) == 0) return true;]] TO [[if (fields == 0) return true;]]
+       SAYS "Where perf is forbidden, a scope of the CPU clock alone takes two system calls more.")
 mutant(standing_clock_passes FILE src/count/self_test.cc TEST count_test CASES "[self_test]"
        FROM [[return gain > 0 && gain >= cpu_ns / 2;]] TO [[return gain > 0 || gain < cpu_ns;]]
        SAYS "A clock that stands still is used, and reports 0 ns.")
