@@ -100,7 +100,8 @@ class Unwinder {
   ~Unwinder();
 
   // Adds an MMAP, MMAP2, FORK, EXIT or COMM record; ignores others. Requires records in order of time. Returns true if
-  // the record can change what later pcs mean.
+  // the record can change what later pcs mean. At a FORK by an unknown process, reads the mappings of that process in
+  // /proc, or if it has ended, those of the child.
   bool Add(const RawRecord& record, const SampleLayout& layout);
 
   // Replaces the known mappings of process `pid` by its current ones, from /proc. Errors: NotFound if there is no such

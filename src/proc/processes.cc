@@ -1,7 +1,8 @@
 // Keeps the mappings of each process up to date by its records: MMAP adds a range, FORK copies the parent's, COMM with
-// exec clears them, EXIT ends them. Samples may arrive after the records that follow them, because rings are merged
-// late, so an ended process is kept for a while. Each state of a process has an epoch of its own, by which caches of
-// pcs know that they are outdated. Modules are numbered once and never removed, since profiles refer to them.
+// exec clears them, EXIT ends them. If the parent of a FORK is unknown, /proc has its mappings. Samples may arrive after
+// the records that follow them, because rings are merged late, so an ended process is kept for a while. Each state of a
+// process has an epoch of its own, by which caches of pcs know that they are outdated. Modules are numbered once and
+// never removed, since profiles refer to them.
 #include "src/proc/processes.h"
 
 #include "absl/strings/str_format.h"
@@ -81,9 +82,14 @@ void Processes::OnExec(uint32_t pid) {
   process.life = process.epoch;
 }
 
-// A new process has its parent's mappings; a thread has those of its process.
+// A new process has its parent's mappings; a thread has those of its process. A parent without records is read, or if
+// it has ended, the child. If that one has called exec since, its COMM record follows.
 void Processes::OnFork(const ForkRecord& fork) {
   if (fork.pid == fork.parent_pid) return;
+  if (Find(fork.parent_pid) == nullptr && !AddProcess(static_cast<pid_t>(fork.parent_pid)).ok()) {
+    Forget(fork.pid);  // An earlier process had this pid.
+    if (AddProcess(static_cast<pid_t>(fork.pid)).ok()) return;
+  }
   const Process* const parent = Find(fork.parent_pid);
   const Space space = parent == nullptr ? Space() : parent->space;
   Process& child = ProcessOf(fork.pid);

@@ -66,6 +66,9 @@ mutant(fork_has_nothing FILE src/proc/processes.cc TEST proc_test
        TO [[  child.space = Space();
 ]]
        SAYS "No code of a forked child has a name.")
+mutant(child_of_an_unknown_parent FILE src/proc/processes.cc TEST proc_test
+       FROM [[if (AddProcess(static_cast<pid_t>(fork.pid)).ok()) return;]] TO [[]]
+       SAYS "A daemon whose parent ended before its FORK record was read has no names.")
 mutant(thread_exit_ends_the_process FILE src/proc/processes.cc TEST proc_test
        FROM [[if (exit.pid != exit.tid) return;]] TO [[if (exit.pid == exit.tid) return;]]
        SAYS "Processes that ended are kept for ever; those whose threads end are forgotten.")

@@ -113,5 +113,36 @@ TEST_CASE("this process has its own code, and no other process has its number", 
   CHECK(absl::IsNotFound(processes.AddProcess(0x7ffffff)));
 }
 
+// Returns the module of this test's code in a process; "" if there is none.
+std::string ModuleHere(Processes& processes, uint32_t pid) {
+  const Processes::Process* const process = processes.Find(pid);
+  const MappedRange* const range =
+      process == nullptr ? nullptr : process->space.Find(reinterpret_cast<uint64_t>(&Feed));
+  return range == nullptr ? "" : processes.modules()[range->module].path;
+}
+
+TEST_CASE("a parent without records is read, or its child", "[processes]") {
+  constexpr uint32_t kNobody = 0x7ffffff;
+  const auto here = static_cast<uint32_t>(getpid());
+  Processes by_parent("/proc", kNone);
+  CHECK(Feed(by_parent, Task(RecordType::kFork, kNobody, here)));
+  CHECK(ModuleHere(by_parent, kNobody) != "");
+  CHECK(ModuleHere(by_parent, here) == ModuleHere(by_parent, kNobody));
+  Processes by_child("/proc", kNone);
+  Feed(by_child, Map(here, 0x1000, 0x1000, 0, "/of-an-earlier-process", 5));
+  CHECK(Feed(by_child, Task(RecordType::kFork, here, kNobody)));
+  CHECK(ModuleHere(by_child, here) == ModuleHere(by_parent, here));
+  CHECK(by_child.Find(here)->space.Find(0x1000) == nullptr);
+  Processes known("/proc", kNone);
+  Feed(known, Map(here, 0x1000, 0x1000, 0, "/by-record", 5));
+  CHECK(Feed(known, Task(RecordType::kFork, kNobody, here)));
+  CHECK(ModuleHere(known, kNobody) == "");
+  CHECK(known.Find(kNobody)->space.Find(0x1000) != nullptr);
+  Processes ended("/proc", kNone);
+  CHECK(Feed(ended, Task(RecordType::kFork, kNobody, kNobody - 1)));
+  REQUIRE(ended.Find(kNobody) != nullptr);
+  CHECK(ended.Find(kNobody)->space.Find(0x1000) == nullptr);
+}
+
 }  // namespace
 }  // namespace perfkit::proc
