@@ -133,7 +133,9 @@ struct SamplerOptions {
   bool user_only = false;
 
   // Delivers MMAP2, COMM, FORK and EXIT records, which unwinding and symbols need. The first Drain after Start also
-  // delivers synthesized records for the threads and mappings that already exist (SamplerRecord::synthesized). These
+  // delivers synthesized records for the threads and mappings that already exist (SamplerRecord::synthesized): for
+  // whole CPUs, those of all processes that procfs shows and this user may read (SamplerStats::processes_unread). Start
+  // reads them before it enables the events, for up to half a second; the next Drain reads the others. The kernel's
   // records have rings of their own, which always stream and are never paused, so drain a sampler of
   // RingMode::kOverwrite, too.
   bool side_band = false;

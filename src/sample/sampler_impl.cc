@@ -105,9 +105,12 @@ absl::Status SamplerImpl::Start() {
   });
   for (RingSet* const set : {&rings_.side, &rings_.active}) {
     const absl::Status status = set->SwitchAll(true, plan_.target().inherit);
-    if (status.ok()) continue;
-    (void)Stop();  // Some of the events alone would give wrong counts.
-    return status;
+    if (!status.ok()) {
+      (void)Stop();  // Some of the events alone would give wrong counts.
+      return status;
+    }
+    // Before the first sample, so that reading is not sampled, and no ring of samples fills meanwhile.
+    if (set == &rings_.side && plan_.options().side_band) synthesized_ = SynthesizedRecords(plan_, begun);
   }
   if (follows_threads()) {
     const sys::ForkBlocker fork_blocker;
@@ -116,7 +119,6 @@ absl::Status SamplerImpl::Start() {
     Index(Now());
   }
   budget_.BeginWindow();
-  if (plan_.options().side_band) synthesized_ = SynthesizedRecords(SynthesizeState(plan_, begun));
   return absl::OkStatus();
 }
 
@@ -260,6 +262,7 @@ SamplerStats SamplerImpl::Stats() {
   stats.full.assign(asked, stats.events.end());
   stats.events.erase(asked, stats.events.end());
   stats.threads_missed = threads_.missed();
+  stats.processes_unread = synthesized_.unread();
   budget_.AddCosts(level_, live_.TakeHandlersNs());
   accounting_.Fill(stats);
   return stats;

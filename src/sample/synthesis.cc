@@ -1,11 +1,13 @@
 // Writes records in the kernel's layout (include/uapi/linux/perf_event.h, enum perf_event_type) from the files in
 // /proc: task and comm for the threads, maps for the mappings. The records have id 0, which distinguishes them from the
 // kernel's. As the kernel does without mmap_data, only executable mappings are written.
+//
+// For whole CPUs there may be thousands of processes, which map the same few files: the build-id of each file is read
+// once. The constructor reads processes up to a limit of time and memory; Next reads the others, one by one.
 #include "src/sample/synthesis.h"
 
 #include <array>
 #include <cstring>
-#include <string>
 
 #include "absl/strings/str_format.h"
 #include "src/base/number.h"
@@ -14,6 +16,7 @@
 #include "src/proc/maps.h"
 #include "src/proc/module_file.h"
 #include "src/proc/threads.h"
+#include "src/sys/clock.h"
 #include "src/sys/files.h"
 #include "src/sys/kernel.h"
 #include "src/sys/mapping.h"
@@ -66,15 +69,18 @@ class RecordWriter {
 
 constexpr uint16_t kUserMode = static_cast<uint16_t>(CpuMode::kUser);
 constexpr size_t kLongestPath = 4096;
+// The limits of the constructor.
+constexpr uint64_t kMaxAheadNs = 500'000'000;
+constexpr size_t kMaxAheadBytes = 16 << 20;
 
-// Returns the process of a thread, from its status file; 0 if it can't be read.
+// Returns the process of a thread, from its status file; `tid` if it can't be read.
 pid_t ProcessOf(pid_t tid) {
   const absl::StatusOr<std::string> text = sys::ReadFile(absl::StrFormat("/proc/%d/status", tid));
-  pid_t pid = 0;
+  pid_t pid = tid;
   if (!text.ok()) return pid;
   base::ForEachPiece(*text, '\n', [&](std::string_view line) {
     const auto [key, value] = base::Cut(line, ':');
-    if (key == "Tgid") pid = base::ParseNumber<pid_t>(base::Trim(value)).value_or(0);
+    if (key == "Tgid") pid = base::ParseNumber<pid_t>(base::Trim(value)).value_or(tid);
   });
   return pid;
 }
@@ -106,17 +112,27 @@ void PutFileIdentity(RecordWriter& writer, const proc::MapLine& map, const std::
   writer.Put(uint64_t{0});  // The generation, which is not known.
 }
 
-// Ignores mappings that are not executable, as the kernel does without mmap_data.
-void WriteMap(RecordWriter& writer, uint32_t pid, const proc::MapLine& map) {
+// Returns the file's build-id, which is read for its first mapping only.
+const std::string& BuildIdOf(const proc::MapLine& map, uint32_t pid, BuildIds& build_ids) {
+  const std::string key =
+      absl::StrFormat("%x:%x %d %s", map.device_major, map.device_minor, map.inode, std::string(map.path));
+  const auto [found, is_new] = build_ids.try_emplace(key);
+  if (!is_new) return found->second;
   constexpr size_t kLongestBuildId = 20;
-  if (!map.executable || map.path.size() > kLongestPath) return;
   std::string build_id = proc::ReadBuildId({.path = std::string(map.path),
                                             .inode = map.inode,
                                             .pid = static_cast<pid_t>(pid),
                                             .begin = map.begin,
                                             .end = map.end},
                                            "/proc");
-  if (build_id.size() > kLongestBuildId) build_id.clear();
+  if (build_id.size() <= kLongestBuildId) found->second = std::move(build_id);
+  return found->second;
+}
+
+// Ignores mappings that are not executable, as the kernel does without mmap_data.
+void WriteMap(RecordWriter& writer, uint32_t pid, const proc::MapLine& map, BuildIds& build_ids) {
+  if (!map.executable || map.path.size() > kLongestPath) return;
+  const std::string& build_id = BuildIdOf(map, pid, build_ids);
   writer.Begin(RecordType::kMmap2, build_id.empty() ? kUserMode : kUserMode | kMiscMmapBuildId);
   writer.Put(pid);
   writer.Put(pid);
@@ -131,34 +147,70 @@ void WriteMap(RecordWriter& writer, uint32_t pid, const proc::MapLine& map) {
   writer.End(pid, pid);
 }
 
+// Returns the processes of the target: for whole CPUs all that procfs shows.
+std::vector<pid_t> ProcessesOf(const Plan& plan) {
+  const Target& target = plan.target();
+  if (plan.whole_cpus()) {
+    const absl::StatusOr<std::vector<std::string>> names = sys::ListFolder("/proc");
+    return names.ok() ? proc::ParseTaskNames(*names) : std::vector<pid_t>();
+  }
+  if (target.kind == Target::Kind::kProcess) return {target.id};
+  if (target.kind == Target::Kind::kThread) return {ProcessOf(target.id)};
+  return {sys::kernel().getpid()};
+}
+
 }  // namespace
 
-std::vector<std::byte> SynthesizeState(const Plan& plan, uint64_t time_ns) {
-  std::vector<std::byte> records;
-  if (plan.whole_cpus()) return records;
-  const Target& target = plan.target();
-  pid_t pid = sys::kernel().getpid();
-  if (target.kind == Target::Kind::kProcess) pid = target.id;
-  if (target.kind == Target::Kind::kThread) pid = ProcessOf(target.id);
+SynthesizedRecords::SynthesizedRecords(const Plan& plan, uint64_t time_ns)
+    : layout_(plan.layout()), time_ns_(time_ns), pids_(ProcessesOf(plan)) {
+  const uint64_t begun = sys::ClockNs(CLOCK_MONOTONIC);
+  while (next_pid_ < pids_.size() && records_.size() < kMaxAheadBytes) {
+    ReadProcess(pids_[next_pid_++]);
+    if (sys::ClockNs(CLOCK_MONOTONIC) - begun > kMaxAheadNs) return;
+  }
+}
+
+void SynthesizedRecords::ReadProcess(pid_t pid) {
   const auto number = static_cast<uint32_t>(pid);
-  RecordWriter writer(records, plan.layout(), time_ns);
+  RecordWriter writer(records_, layout_, time_ns_);
   const absl::StatusOr<std::vector<pid_t>> threads = proc::ListThreads(pid);
-  if (pid <= 0 || !threads.ok()) return records;
-  for (const pid_t tid : *threads) WriteThread(writer, number, static_cast<uint32_t>(tid), time_ns);
+  if (!threads.ok()) {
+    ++unread_;
+    return;
+  }
+  for (const pid_t tid : *threads) WriteThread(writer, number, static_cast<uint32_t>(tid), time_ns_);
   const absl::StatusOr<std::string> maps = proc::ReadMaps(pid);
-  if (!maps.ok()) return records;
+  if (!maps.ok()) {
+    ++unread_;
+    return;
+  }
   base::ForEachPiece(*maps, '\n', [&](std::string_view line) {
-    if (const std::optional<proc::MapLine> map = proc::ParseMapLine(line)) WriteMap(writer, number, *map);
+    if (const std::optional<proc::MapLine> map = proc::ParseMapLine(line)) WriteMap(writer, number, *map, build_ids_);
   });
-  return records;
 }
 
 std::optional<RawRecord> SynthesizedRecords::Next() {
+  while (given_ == records_.size()) {
+    if (next_pid_ == pids_.size()) {
+      Release();
+      return std::nullopt;
+    }
+    records_.clear();
+    given_ = 0;
+    ReadProcess(pids_[next_pid_++]);
+  }
   LinearReader reader(Bytes(records_).subspan(given_));
   RawRecord raw;
   if (!reader.Next(raw)) return std::nullopt;
   given_ += raw.size;
   return raw;
+}
+
+void SynthesizedRecords::Release() {
+  records_ = {};
+  pids_ = {};
+  build_ids_ = {};
+  given_ = next_pid_ = 0;
 }
 
 }  // namespace perfkit::sample

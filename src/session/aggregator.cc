@@ -67,7 +67,8 @@ bool Aggregator::IsForkOfOther(const SamplerRecord& record, const SampleLayout& 
   return is_other;
 }
 
-// Reads the mappings of a process that is not known yet: a sampler of whole CPUs has no records from before its start.
+// Reads the mappings of a process that is not known yet. Of a process that existed before the start there is no record
+// if it could not be read then, and of all without side_band.
 void Aggregator::KnowProcess(uint32_t pid) {
   if (options_.pid != 0 || !known_processes_.IsNew(pid)) return;
   if (!symbolizer_.AddProcess(static_cast<pid_t>(pid)).ok()) return;  // it has ended, or belongs to someone else
@@ -97,6 +98,7 @@ void Aggregator::Add(const SamplerRecord& record, const SampleLayout& layout) {
 void Aggregator::AddName(const CommRecord& comm, bool synthesized) {
   if (!IsOurs(comm.pid)) return;
   if (comm.exec || synthesized) known_processes_.Know(comm.pid);
+  if (synthesized && options_.pid == 0) return threads_.Existed(comm.pid, comm.tid, comm.name);
   const uint64_t time_ns = comm.who.time_ns.value_or(latest_ns_);
   threads_.Renamed(comm.pid, comm.tid, comm.name, time_ns);
   Watch(comm.pid, comm.tid, time_ns);
@@ -104,6 +106,7 @@ void Aggregator::AddName(const CommRecord& comm, bool synthesized) {
 
 void Aggregator::AddTask(const ForkRecord& fork, bool synthesized) {
   known_processes_.Forked(fork, synthesized);
+  if (synthesized && options_.pid == 0) return;  // A COMM record with its name follows.
   threads_.Forked(fork.pid, fork.tid, fork.parent_tid, fork.time_ns);
   Watch(fork.pid, fork.tid, synthesized && start_ns_ != 0 ? start_ns_ : fork.time_ns);
 }

@@ -39,10 +39,17 @@ void ThreadTable::End(Entry& entry, uint64_t time_ns) {
 uint32_t ThreadTable::Add(uint32_t pid, uint32_t tid, std::string_view name, uint64_t time_ns) {
   const auto [entry, is_new] = by_number_.try_emplace(tid);
   if (!is_new) End(entry->second, 0);  // the tid is another thread's by now
+  kept_names_.erase(tid);
   const uint32_t text = builder_.String(name);
   const uint32_t index = NewRow({.pid = pid, .tid = tid, .name = text, .first_ns = time_ns, .last_ns = time_ns});
   entry->second = {.index = index};
   return index;
+}
+
+std::string ThreadTable::FirstNameOf(uint32_t pid, uint32_t tid) const {
+  const auto kept = kept_names_.find(tid);
+  if (kept != kept_names_.end() && kept->second.pid == pid) return kept->second.name;
+  return name_of_ != nullptr ? name_of_(pid, tid) : "";
 }
 
 void ThreadTable::List(uint32_t pid, uint32_t tid, std::string_view name, uint64_t time_ns) {
@@ -51,7 +58,7 @@ void ThreadTable::List(uint32_t pid, uint32_t tid, std::string_view name, uint64
 
 uint32_t ThreadTable::IndexOf(uint32_t pid, uint32_t tid, uint64_t time_ns) {
   const auto found = by_number_.find(tid);
-  const auto add = [&] { return Add(pid, tid, name_of_ != nullptr ? name_of_(pid, tid) : "", time_ns); };
+  const auto add = [&] { return Add(pid, tid, FirstNameOf(pid, tid), time_ns); };
   if (found == by_number_.end()) return add();
   // The same tid means the same thread, unless it is another process's, or that thread had ended before.
   const Entry entry = found->second;
@@ -72,8 +79,20 @@ void ThreadTable::Forked(uint32_t pid, uint32_t tid, uint32_t parent_tid, uint64
   const auto known = by_number_.find(tid);
   if (known != by_number_.end() && !known->second.ended && profile.threads[known->second.index].pid == pid) return;
   const auto parent = by_number_.find(parent_tid);
-  const bool has_parent = parent != by_number_.end();
-  Add(pid, tid, has_parent ? std::string(profile.strings[profile.threads[parent->second.index].name]) : "", time_ns);
+  const auto kept = kept_names_.find(parent_tid);
+  std::string name;
+  if (parent != by_number_.end()) {
+    name = profile.strings[profile.threads[parent->second.index].name];
+  } else if (kept != kept_names_.end()) {
+    name = kept->second.name;
+  }
+  Add(pid, tid, name, time_ns);
+}
+
+void ThreadTable::Existed(uint32_t pid, uint32_t tid, std::string_view name) {
+  const auto known = by_number_.find(tid);
+  if (known != by_number_.end() && builder_.profile().threads[known->second.index].pid == pid) return;
+  kept_names_[tid] = {pid, std::string(name)};
 }
 
 void ThreadTable::Renamed(uint32_t pid, uint32_t tid, std::string_view name, uint64_t time_ns) {

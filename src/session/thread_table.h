@@ -38,6 +38,9 @@ class ThreadTable {
   // records.
   void Forked(uint32_t pid, uint32_t tid, uint32_t parent_tid, uint64_t time_ns);
   void Renamed(uint32_t pid, uint32_t tid, std::string_view name, uint64_t time_ns);
+  // Keeps the name of a thread that existed at the start. It gets an entry of Profile::threads with its first other
+  // record: of all threads of a machine, few are sampled.
+  void Existed(uint32_t pid, uint32_t tid, std::string_view name);
   // Returns the thread's index; nullopt if nothing was known of it.
   std::optional<uint32_t> Exited(uint32_t pid, uint32_t tid, uint64_t time_ns);
 
@@ -59,6 +62,14 @@ class ThreadTable {
     uint64_t end_ns = 0;
   };
 
+  // The name of a thread without an entry.
+  struct KeptName {
+    uint32_t pid = 0;
+    std::string name;
+  };
+
+  // Returns the name of a thread that has no entry yet.
+  std::string FirstNameOf(uint32_t pid, uint32_t tid) const;
   uint32_t Add(uint32_t pid, uint32_t tid, std::string_view name, uint64_t time_ns);
   void End(Entry& entry, uint64_t time_ns);
   uint32_t NewRow(const ProfileThread& thread);
@@ -68,6 +79,7 @@ class ThreadTable {
   ProfileBuilder& builder_;
   NameSource name_of_;
   std::unordered_map<uint32_t, Entry> by_number_;
+  std::unordered_map<uint32_t, KeptName> kept_names_;  // by tid
   std::deque<uint32_t> ended_;    // indexes, oldest first, without those in sums and in listed_
   std::vector<uint32_t> sums_;    // indexes
   std::vector<uint32_t> unused_;  // indexes

@@ -40,3 +40,9 @@ mutant(unread_rings_closed FILE src/sample/thread_tracker.cc TEST sample_test CA
 mutant(signal_of_an_ended_event FILE src/sample/live_stack_reader.cc TEST sample_test CASES "[descriptor]"
        FROM [[stacks.stale -= std::min({excess,]] TO [[stacks.stale -= std::min({0 * excess,]]
        SAYS "Before Linux 5.13, a stack is accounted for that no sample has.")
+mutant(other_processes_are_not_told FILE src/sample/synthesis.cc TEST sample_test CASES "[synthesis]"
+       FROM [[return names.ok() ? proc::ParseTaskNames(*names) :]] TO [[return names.ok() && false ? proc::ParseTaskNames(*names) :]]
+       SAYS "On whole CPUs no process that existed at the start has names.")
+mutant(late_processes_are_dropped FILE src/sample/synthesis.cc TEST sample_test CASES "[synthesis]"
+       FROM [[if (next_pid_ == pids_.size()) {]] TO [[if (next_pid_ <= pids_.size()) {]]
+       SAYS "On a machine with many processes, those that Start had no time for have no names.")

@@ -168,6 +168,23 @@ TEST_CASE("a thread that no record tells of has the name that is found for it, o
   CHECK(asked == 2);
 }
 
+TEST_CASE("a thread that existed before has an entry once it does something, and then its name", "[thread_table]") {
+  NamedThreads table;
+  table.threads.Existed(kThreadPid, 11, "idle");
+  table.threads.Existed(kThreadPid, 12, "parent");
+  table.threads.Existed(kThreadPid, 13, "ended");
+  CHECK(table.builder.profile().threads.empty());
+  table.threads.Forked(kThreadPid, 14, 12, 3);
+  CHECK(table.NameOf(table.threads.IndexOf(kThreadPid, 14, 4)) == "parent");
+  table.threads.Exited(kThreadPid, 13, 5);
+  CHECK(table.NameOf(table.threads.IndexOf(kThreadPid, 13, 5)) == "ended");  // what comes late
+  table.threads.Forked(kThreadPid, 11, 14, 6);  // its number is used again
+  CHECK(table.NameOf(table.threads.IndexOf(kThreadPid, 11, 7)) == "parent");
+  CHECK(table.NameOf(table.threads.IndexOf(kThreadPid + 1, 12, 7)) == "");  // of another process
+  table.threads.Existed(kThreadPid, 14, "told twice");
+  CHECK(table.NameOf(table.threads.IndexOf(kThreadPid, 14, 8)) == "parent");
+}
+
 TEST_CASE("threads of ever new names are summed up without a name", "[thread_table]") {
   NamedThreads table;
   uint64_t time_ns = 1;
