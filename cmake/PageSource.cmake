@@ -2,7 +2,8 @@
 #
 # As a module, perfkit_page_source(<target>) adds the generated file to a target. As a script it generates that file:
 #   cmake -D PAGE_FOLDER=... -D PAGE_OUTPUT=... -P PageSource.cmake
-set(PERFKIT_PAGE_SCRIPTS text.js data.js tree.js graph.js tracks.js page.js slow_model.js slow_tracks.js slow_page.js main.js)
+set(PERFKIT_PAGE_SCRIPTS text.js data.js tree.js graph.js comparison.js tracks.js page.js slow_model.js slow_tracks.js
+                         slow_page.js difference_model.js difference_page.js main.js)
 
 function(perfkit_page_source target)
   set(folder "${PROJECT_SOURCE_DIR}/src/exporters/html")

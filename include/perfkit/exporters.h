@@ -38,4 +38,8 @@ absl::Status WriteSlowFrameHtml(const Profile& profile, const SlowFrame& frame, 
 absl::Status WriteSlowFramePerfetto(const Profile& profile, const SlowFrame& frame, const WriteOptions& options,
                                     ProfileSink sink);
 
+// Writes the difference of two profiles as a page (WriteDifference). Requires that its indexes are in range, and that
+// `nodes` are a tree.
+absl::Status WriteDifferenceHtml(const ProfileDifference& difference, const WriteOptions& options, ProfileSink sink);
+
 }  // namespace perfkit

@@ -67,6 +67,7 @@ struct ProfileDifference {
     ProfileChange self, total;
   };
 
+  std::string program;  // Profile::program of the profile after.
   std::string event;
   ProfileUnit unit = ProfileUnit::kCount;
   bool per_iteration = false;  // Values are weights per iteration; otherwise shares.
@@ -74,6 +75,8 @@ struct ProfileDifference {
   Profile::Sum before, after;  // Totals of the event.
   // The totals in the unit of the changes: weights per iteration, or for shares 1 (0 if the profile is empty).
   double before_whole = 0, after_whole = 0;
+  // How each profile was made and what is missing in it: the accounting of its FormatReport.
+  std::string before_accounting, after_accounting;
   // Sorted by the size of the change of self; those that may be noise come last.
   std::vector<Function> functions;
   std::vector<Node> nodes;  // nodes[0] is the root.
@@ -85,7 +88,7 @@ struct ProfileDifference {
 absl::StatusOr<ProfileDifference> Difference(const Profile& before, const Profile& after,
                                              const DifferenceOptions& options = {});
 
-// Returns the difference as text. First functions, by their change of self (with ReportOptions::children: of total), in
+// Returns the difference as text; WriteDifference (profile_writer.h) writes it as a page. First functions, by their change of self (with ReportOptions::children: of total), in
 // percentage points or per iteration, with their intervals; changes that may be noise have a "~" and come last. Then
 // calls whose total changed, each below the nearest caller that is shown. `min_percent` is the minimum change, in
 // percent of the total before. Ignores the options `event`, `key`, `bottom_up`, `by_thread` and `accounting`.

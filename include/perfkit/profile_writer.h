@@ -22,6 +22,8 @@
 
 namespace perfkit {
 
+struct ProfileDifference;  // profile_difference.h
+
 // Takes the next bytes of a file. A Status other than OK ends the writing.
 using ProfileSink = absl::FunctionRef<absl::Status(std::string_view bytes)>;
 
@@ -29,8 +31,8 @@ struct WriteOptions {
   // Name of the event that formats for a single event show, and that pprof shows first; "" means the first one.
   // Perfetto, Callgrind and HTML show all events whatever it is.
   std::string event{};
-  // Called from time to time on the writing thread, with a `done` that grows; with 1 once WriteProfile or
-  // WriteSlowFrame has succeeded. `argument` is progress_argument.
+  // Called from time to time on the writing thread, with a `done` that grows; with 1 once WriteProfile, WriteSlowFrame
+  // or WriteDifference has succeeded. `argument` is progress_argument.
   void (*progress)(double done, void* argument) = nullptr;
   void* progress_argument = nullptr;
 };
@@ -45,6 +47,9 @@ struct ProfileFormat {
   std::string_view prefix{};
   // As `write`, for one slow frame (WriteSlowFrame); nullptr if the format can't show one.
   absl::Status (*write_slow_frame)(const Profile& profile, const SlowFrame& frame, const WriteOptions& options,
+                                   ProfileSink sink) = nullptr;
+  // As `write`, for a difference (WriteDifference); nullptr if the format can't show one.
+  absl::Status (*write_difference)(const ProfileDifference& difference, const WriteOptions& options,
                                    ProfileSink sink) = nullptr;
 };
 
@@ -70,6 +75,17 @@ absl::Status WriteProfile(const Profile& profile, const std::string& path, const
 // an index of `frame` is out of range in `profile`. O(profile), and for each thread the entries of the frame's time.
 absl::Status WriteSlowFrame(const Profile& profile, const SlowFrame& frame, const std::string& path,
                             const WriteOptions& options = {});
+
+// Writes the difference of two profiles in the format of the file's extension. HTML: one page with the flame graph of
+// the profile after, coloured by what grew and what shrank (grey: can't be told from noise), and a table of functions.
+// Text: FormatReport of the difference. Ignores WriteOptions::event. Writes to a temporary file first, as WriteProfile.
+//
+//   perfkit::WriteDifference(*perfkit::Difference(before, after), "change.html");
+//
+// Errors: as WriteProfile; InvalidArgument if the format can't show a difference (the message lists those that can), or
+// if `difference` was not made by Difference: an index is out of range, or `nodes` are no tree.
+absl::Status WriteDifference(const ProfileDifference& difference, const std::string& path,
+                             const WriteOptions& options = {});
 
 // The writers of the core.
 

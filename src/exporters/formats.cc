@@ -13,7 +13,7 @@ constexpr ProfileFormat kFormats[] = {
     {"perfetto", {".pftrace", ".perfetto-trace"}, "ui.perfetto.dev", WritePerfetto, {}, WriteSlowFramePerfetto},
     {"firefox", {".json.gz"}, "profiler.firefox.com", WriteFirefox},
     {"chrome", {".chrome.json"}, "chrome://tracing, ui.perfetto.dev", WriteChrome},
-    {"html", {".html"}, "any browser", WriteHtml, {}, WriteSlowFrameHtml},
+    {"html", {".html"}, "any browser", WriteHtml, {}, WriteSlowFrameHtml, WriteDifferenceHtml},
 };
 
 }  // namespace

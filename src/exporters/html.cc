@@ -5,6 +5,7 @@
 #include "src/exporters/base64_sink.h"
 #include "src/exporters/gzip_sink.h"
 #include "src/exporters/html_data.h"
+#include "src/exporters/html_difference.h"
 #include "src/exporters/html_page.h"
 #include "src/exporters/html_slow_frame.h"
 #include "src/exporters/json_writer.h"
@@ -44,6 +45,10 @@ absl::Status WriteSlowFrameHtml(const Profile& profile, const SlowFrame& frame, 
   return WritePage(sink, [&](exporters::JsonWriter& json) {
     exporters::WriteHtmlData(cut.profile, options, json, [&] { exporters::WriteHtmlSlowFrame(cut, json); });
   });
+}
+
+absl::Status WriteDifferenceHtml(const ProfileDifference& difference, const WriteOptions&, ProfileSink sink) {
+  return WritePage(sink, [&](exporters::JsonWriter& json) { exporters::WriteHtmlDifference(difference, json); });
 }
 
 }  // namespace perfkit

@@ -24,13 +24,6 @@ bool IsUnnamed(const Profile& profile, const ProfileLocation& location, uint32_t
   return false;
 }
 
-template <class Table, class Value>
-void Column(JsonWriter& json, std::string_view name, const Table& table, Value&& value) {
-  json.Key(name).BeginArray();
-  for (const auto& entry : table) json.Value(value(entry));
-  json.EndArray();
-}
-
 // A column of times, each as its difference from the one before; the first from the profile's beginning.
 template <class Table, class Time>
 void TimeColumn(JsonWriter& json, std::string_view name, const Table& table, uint64_t from_ns, Time&& time) {

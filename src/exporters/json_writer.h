@@ -132,4 +132,12 @@ class JsonWriter {
   bool comma_ = false;
 };
 
+// Writes a member: an array with `value(entry)` for each entry of a table.
+template <class Table, class Value>
+void Column(JsonWriter& json, std::string_view name, const Table& table, Value&& value) {
+  json.Key(name).BeginArray();
+  for (const auto& entry : table) json.Value(value(entry));
+  json.EndArray();
+}
+
 }  // namespace perfkit::exporters

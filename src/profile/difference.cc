@@ -15,6 +15,7 @@
 #include "perfkit/profile_difference.h"
 #include "src/profile/event_choice.h"
 #include "src/profile/interval.h"
+#include "src/profile/report_sections.h"
 #include "src/profile/text_table.h"
 
 namespace perfkit {
@@ -248,12 +249,16 @@ absl::StatusOr<ProfileDifference> Difference(const Profile& before, const Profil
   Profile common;
   common.Merge(CommonPart(before, events->first, first));
   common.Merge(CommonPart(after, events->second, second));
-  ProfileDifference difference{.event = event.name,
+  ProfileDifference difference{.program = after.program,
+                               .event = event.name,
                                .unit = event.unit,
                                .per_iteration = options.before_iterations > 0,
                                .confidence = options.confidence,
                                .before = before.Total(events->first),
                                .after = after.Total(events->second)};
+  const ReportOptions report;
+  difference.before_accounting = profile::AccountingSection({before, report, events->first, difference.before});
+  difference.after_accounting = profile::AccountingSection({after, report, events->second, difference.after});
   // What a change is compared with: the weight per iteration, or for shares 1.
   const auto whole = [&](const Profile::Sum& sum, double iterations) {
     return iterations > 0 ? static_cast<double>(sum.weight) / iterations : sum.weight != 0 ? 1.0 : 0.0;

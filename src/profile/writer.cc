@@ -1,6 +1,7 @@
 // Files: which format a name asks for, and a file that is either whole or as it was before. Formats are a table of
 // functions. Those of perfkit::exporters are found by a weak symbol (formats.h): no registration, no initialiser.
 #include "absl/strings/str_format.h"
+#include "perfkit/profile_difference.h"
 #include "perfkit/profile_writer.h"
 #include "src/profile/formats.h"
 #include "src/profile/frame_cut.h"
@@ -9,10 +10,14 @@
 namespace perfkit {
 namespace {
 
+absl::Status WriteDifferenceReport(const ProfileDifference& difference, const WriteOptions&, ProfileSink sink) {
+  return sink(FormatReport(difference));
+}
+
 constexpr ProfileFormat kCoreFormats[] = {
     {"folded", {".folded"}, "speedscope, flamegraph.pl", WriteFolded},
     {"callgrind", {".callgrind"}, "kcachegrind, callgrind_annotate, speedscope", WriteCallgrind, "callgrind.out."},
-    {"text", {".txt"}, "any editor", WriteReport},
+    {"text", {".txt"}, "any editor", WriteReport, {}, nullptr, WriteDifferenceReport},
 };
 
 // Extensions of formats that the component perfkit::exporters has. The core repeats them for one error text: without
@@ -53,16 +58,30 @@ absl::Status UnknownFormat(std::string_view path) {
       absl::StrFormat("cannot write '%s': no format has that extension. Remedy: choose one of%s", path, extensions));
 }
 
-absl::Status ShowsNoFrame(std::string_view path, const ProfileFormat& format) {
+// The format does not show `what`, as it has no such `writer`, a member of ProfileFormat.
+template <class Writer>
+absl::Status CannotShow(std::string_view what, std::string_view path, const ProfileFormat& format, Writer writer) {
   std::string extensions;
   for (const ProfileFormat& other : ProfileFormats()) {
-    if (other.write_slow_frame != nullptr) extensions += absl::StrFormat(" %s", other.extensions[0]);
+    if (other.*writer != nullptr) extensions += absl::StrFormat(" %s", other.extensions[0]);
   }
   if (extensions.empty()) extensions = " formats of the component perfkit::exporters, which is not linked";
   return absl::Status(
       absl::StatusCode::kInvalidArgument,
-      absl::StrFormat("cannot write %s: the format %s does not show a single frame. Remedy: choose one of%s", path,
-                      format.name, extensions));
+      absl::StrFormat("cannot write %s: the format %s does not show %s. Remedy: choose one of%s", path, format.name, what,
+                      extensions));
+}
+
+// Its nodes are a tree of known functions, parents before their children.
+absl::Status CheckDifference(const ProfileDifference& difference) {
+  for (size_t i = 0; i < difference.nodes.size(); ++i) {
+    const ProfileDifference::Node& node = difference.nodes[i];
+    const bool is_root = i == 0 && node.parent == 0 && node.function == UINT32_MAX;
+    if (is_root || (node.parent < i && node.function < difference.functions.size())) continue;
+    return absl::Status(absl::StatusCode::kInvalidArgument,
+                        absl::StrFormat("cannot write the difference: its node %d has no parent or no function", i));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Finish(const WriteOptions& options, const absl::Status& status) {
@@ -103,11 +122,26 @@ absl::Status WriteSlowFrame(const Profile& profile, const SlowFrame& frame, cons
                             const WriteOptions& options) {
   const absl::StatusOr<ProfileFormat> format = FormatOf(path);
   if (!format.ok()) return format.status();
-  if (format->write_slow_frame == nullptr) return ShowsNoFrame(path, *format);
+  if (format->write_slow_frame == nullptr) {
+    return CannotShow("a single frame", path, *format, &ProfileFormat::write_slow_frame);
+  }
   if (absl::Status status = profile.Check(); !status.ok()) return status;
   if (absl::Status status = profile::CheckFrame(profile, frame); !status.ok()) return status;
   const absl::Status status =
       sys::WriteFile(path, [&](sys::ByteSink sink) { return format->write_slow_frame(profile, frame, options, sink); });
+  return Finish(options, status);
+}
+
+absl::Status WriteDifference(const ProfileDifference& difference, const std::string& path,
+                             const WriteOptions& options) {
+  const absl::StatusOr<ProfileFormat> format = FormatOf(path);
+  if (!format.ok()) return format.status();
+  if (format->write_difference == nullptr) {
+    return CannotShow("a difference", path, *format, &ProfileFormat::write_difference);
+  }
+  if (absl::Status status = CheckDifference(difference); !status.ok()) return status;
+  const absl::Status status =
+      sys::WriteFile(path, [&](sys::ByteSink sink) { return format->write_difference(difference, options, sink); });
   return Finish(options, status);
 }
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "perfkit/profile_difference.h"
 #include "perfkit/profile_writer.h"
 #include "tests/profile/sample_profile.h"
 #include "tests/support/fake_kernel.h"
@@ -45,6 +46,20 @@ TEST_CASE("an extension that no format has is refused with those that there are"
   CHECK(exporters.code() == absl::StatusCode::kUnimplemented);
   CHECK_THAT(std::string(exporters.message()), Catch::Contains("perfkit::exporters"));
   CHECK(FilesIn(folder) == 0);
+}
+
+TEST_CASE("a difference is a file of text, and no other format of the core's shows one", "[profile][writer]") {
+  const TempFolder folder;
+  const auto difference = Difference(SampleProfile(), SampleProfile());
+  REQUIRE(difference.ok());
+  CHECK(WriteDifference(*difference, folder.path() + "/change.txt") == absl::OkStatus());
+  CHECK(TextOf(folder.path() + "/change.txt") == FormatReport(*difference));
+  const absl::Status folded = WriteDifference(*difference, folder.path() + "/change.folded");
+  CHECK(folded.code() == absl::StatusCode::kInvalidArgument);
+  CHECK_THAT(std::string(folded.message()), Catch::Contains("does not show a difference") && Catch::Contains(".txt"));
+  CHECK(WriteDifference(*difference, folder.path() + "/change.html").code() == absl::StatusCode::kUnimplemented);
+  CHECK_THAT(difference->before_accounting, Catch::StartsWith("# app: 200.0 ms, 2 threads\n"));
+  CHECK(FilesIn(folder) == 1);
 }
 
 TEST_CASE("a profile that does not fit together is not written", "[profile][writer]") {

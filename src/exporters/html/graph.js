@@ -67,7 +67,7 @@ class Graph {
     Object.assign(this, {model, palette, pane, tree: null, zoom: 0, hovered: -1, flipped: false, hit: null});
     this.spacer = pane.firstElementChild;
     this.canvas = pane.querySelector('canvas');
-    // The colour of a box. A difference of two profiles has its own.
+    // The colour of a box. ComparisonGraph has its own.
     this.colorOf = (node) => (node === 0 ? cssColor('line') : palette.ofFunction(this.tree.fn[node]));
     pane.addEventListener('scroll', () => this.draw());
   }

@@ -35,7 +35,11 @@ function interfaceOf(page) {
   };
 }
 
-const open = (raw) => raw.slow ? slowInterfaceOf(new SlowPage(new SlowModel(raw))) : interfaceOf(new Page(new Model(raw)));
+function open(raw) {
+  if (raw.difference) return differenceInterfaceOf(new DifferencePage(new DifferenceModel(raw.difference)));
+  return raw.slow ? slowInterfaceOf(new SlowPage(new SlowModel(raw))) : interfaceOf(new Page(new Model(raw)));
+}
+
 window.perfkit = {ready: readData().then((raw) => Object.assign(window.perfkit, open(raw)))};
 window.perfkit.ready.catch((error) => {
   document.body.replaceChildren(make('p', `This profile cannot be shown: ${error.message}`, {className: 'failed'}));

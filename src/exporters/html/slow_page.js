@@ -2,28 +2,10 @@
 // frames that it is compared with.
 const MAX_CALLS = 60;
 
-class SlowGraph extends Graph {
-  // Set by SlowPage: SlowModel.compare of the tree, or null.
-  caption(node) {
-    const isNoise = this.comparison && node > 0 && this.comparison.verdict[node] === 0;
-    return (isNoise ? '~ ' : '') + super.caption(node);
-  }
-
-  differenceColor(node) {
-    const {value, usual, verdict} = this.comparison;
-    if (verdict[node] === 0) return cssColor('noise');
-    const share = Math.min(1, Math.abs(value[node] - usual[node]) / (Math.max(value[0], usual[0]) || 1));
-    const strength = 0.35 + 0.65 * Math.sqrt(share), hue = verdict[node] > 0 ? 28 : 245;
-    const light = dark.matches ? 0.36 + 0.16 * strength : 0.93 - 0.2 * strength;
-    return `oklch(${light.toFixed(3)} ${(0.15 * strength).toFixed(3)} ${hue})`;
-  }
-}
-
 class SlowPage extends Page {
   makeViews(select) {
-    const {model} = this, plain = (node) => (node === 0 ? cssColor('line') : this.palette.ofFunction(this.tree.fn[node]));
-    this.graph = new SlowGraph(model, this.palette, element('graph'));
-    this.graph.colorOf = (node) => (node > 0 && this.graph.comparison ? this.graph.differenceColor(node) : plain(node));
+    const {model} = this;
+    this.graph = new ComparisonGraph(model, this.palette, element('graph'));
     this.tracks = new SlowTracks(model, element('tracks'), {...select, pick: (what) => this.pick(what)});
     document.body.classList.add('slow');
     for (const id of ['slow', 'details', 'side']) element(id).hidden = false;
@@ -187,16 +169,11 @@ class SlowPage extends Page {
 
   legend() {
     if (!this.graph.comparison) return super.legend();
-    const {frames} = this.graph.comparison, entry = (color, text) => {
-      const span = make('span', ''), dot = make('i', '');
-      dot.style.background = color;
-      span.append(dot, text);
-      return span;
-    };
+    const {frames} = this.graph.comparison;
     const few = frames < 19 ? ': 19 are needed to tell' : '';
-    const shade = (hue) => `oklch(${dark.matches ? 0.5 : 0.76} 0.13 ${hue})`;
-    return [entry(shade(28), `more than in 19 of 20 of ${count(frames, 'usual frame')}`), entry(shade(245), 'less than in 19 of 20'),
-      entry(cssColor('noise'), `~ can’t be told from the usual${few}`), ...super.legend().slice(-4)];
+    return [legendEntry(verdictColor(1), `more than in 19 of 20 of ${count(frames, 'usual frame')}`),
+      legendEntry(verdictColor(-1), 'less than in 19 of 20'),
+      legendEntry(verdictColor(0), `~ can’t be told from the usual${few}`), ...super.legend().slice(-4)];
   }
 
   escape() {
