@@ -13,7 +13,7 @@
 namespace perfkit {
 
 // Writes pprof's profile.proto, gzipped, for `go tool pprof`, Grafana Pyroscope and Polar Signals. Each event is a
-// value, thread, label and task are labels, and the accounting is in the comments.
+// value; thread, label, task, open zones and frames are labels; the accounting is in the comments.
 absl::Status WritePprof(const Profile& profile, const WriteOptions& options, ProfileSink sink);
 
 // Writes Perfetto's TracePackets, for ui.perfetto.dev and trace_processor: samples, zones, tasks, counters and waits

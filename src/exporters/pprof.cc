@@ -2,7 +2,8 @@
 //
 // All tables of that format are repeated fields of one outermost message, so that each entry is handed on as soon as it
 // is complete; entries may come in any order as long as strings keep theirs. Only what the samples need is written: a
-// filtered profile has the tables of the whole. Samples that differ in nothing but their times are one sample there.
+// filtered profile has the tables of the whole. Samples that differ in nothing but their times are one sample there,
+// if the same zones and frames were open.
 // They are found by sorting indexes, so that beside the profile there are some bytes an entry of its tables, never a
 // file.
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "src/base/utf8.h"
 #include "src/exporters/accounting_text.h"
 #include "src/exporters/gzip_sink.h"
+#include "src/exporters/open_zones.h"
 #include "src/exporters/pprof_fields.h"
 #include "src/exporters/proto_file.h"
 #include "src/profile/event_choice.h"
@@ -65,10 +67,17 @@ class PprofWriter {
 
  private:
   // What two samples have in common that become one.
-  using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint64_t, StackQuality, uint32_t>;
+  using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint64_t, StackQuality, uint32_t, uint32_t, uint32_t>;
   Key KeyOf(const ProfileSample& sample) const {
     const uint32_t wait = sample.wait == ProfileSample::kNoWait ? 0 : wait_texts_[sample.wait];
-    return {sample.thread, sample.stack, sample.label, sample.task, sample.task_number, sample.quality, wait};
+    const exporters::OpenZones::Open open = OpenAt(sample);
+    return {sample.thread,  sample.stack, sample.label, sample.task, sample.task_number,
+            sample.quality, wait,         open.zone,    open.frame};
+  }
+
+  // Merged samples have no time, so that their zones are not known.
+  exporters::OpenZones::Open OpenAt(const ProfileSample& sample) const {
+    return sample.merged() ? exporters::OpenZones::Open() : zones_.At(sample.thread, sample.time_ns);
   }
 
   // A text's index in the string table, where it is written when it is first asked for.
@@ -115,6 +124,7 @@ class PprofWriter {
   const WriteOptions& options_;
   const size_t default_event_;
   exporters::ProtoFile file_;
+  const exporters::OpenZones zones_{profile_};
 
   int64_t next_text_ = 0;
   std::map<std::string, int64_t, std::less<>> texts_;                                // that are not in Profile::strings
@@ -212,6 +222,10 @@ void PprofWriter::GatherLabels(const ProfileSample& sample) {
   AddNumber("tid", thread.tid);
   AddNumber("pid", thread.pid);
   AddLabel("label", Text(sample.label));
+  const exporters::OpenZones::Open open = OpenAt(sample);
+  if (open.zone != 0) AddLabel("zone", Text(zones_.texts()[open.zone]));
+  if (open.frame != 0) AddLabel("frame", Text(zones_.texts()[open.frame]));
+  if (open.frame_number != 0) AddNumber("frame_number", open.frame_number);
   AddLabel("task", Text(sample.task));
   if (sample.task_number != 0) AddNumber("task_id", sample.task_number);
   AddLabel("stack", Text(StackQualityName(sample.quality)));

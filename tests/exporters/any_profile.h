@@ -107,11 +107,11 @@ class AnyProfile {
   void AddTimeline() {
     const uint64_t zones = Below(20);
     for (uint64_t i = 0; i < zones; ++i) {
-      const uint64_t from_ns = 1'000'000'000 + Below(100);
+      const uint64_t from_ns = 1'000'000'000 + Below(100) * 10'000'000;  // nested, overlapping and empty ones
       builder_.AddZone({.from_ns = from_ns,
-                        .to_ns = from_ns + Below(20),
+                        .to_ns = from_ns + Below(20) * 10'000'000,
                         .thread = static_cast<uint32_t>(Below(builder_.profile().threads.size())),
-                        .name = builder_.String(Name()),
+                        .name = builder_.String(Chance(4) ? "frame " + std::to_string(1 + i) : Name()),
                         .cause = Chance(4) ? builder_.String("slow") : 0,
                         .is_frame = Chance(3)});
     }

@@ -1,6 +1,7 @@
 // Files in pprof's format, decoded by hand (wire.h), and what they have to say.
 #pragma once
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 #include <string>
@@ -98,6 +99,24 @@ inline std::string WaitOf(const Profile& profile, const ProfileSample& sample) {
   return wait.blocked_in_syscall ? "syscall " + std::to_string(wait.syscall) : "";
 }
 
+// The names of the zones, or of the frames, that were open at a sample, the outermost first.
+inline std::string OpenNames(const Profile& profile, const ProfileSample& sample, bool frames,
+                             std::string_view separator) {
+  std::vector<const ProfileZone*> open;
+  for (const ProfileZone& zone : profile.zones) {
+    const bool is_open = zone.from_ns <= sample.time_ns && sample.time_ns < zone.to_ns;
+    if (zone.thread == sample.thread && zone.is_frame == frames && is_open) open.push_back(&zone);
+  }
+  std::stable_sort(open.begin(), open.end(), [](const ProfileZone* a, const ProfileZone* b) {
+    return a->from_ns != b->from_ns ? a->from_ns < b->from_ns : a->to_ns > b->to_ns;
+  });
+  std::string text;
+  for (const ProfileZone* const zone : open) {
+    text += (text.empty() ? "" : std::string(separator)) + profile.strings[zone->name];
+  }
+  return text;
+}
+
 // The key of a sample as PprofFile::Key has it.
 inline std::string PprofKeyOf(const Profile& profile, const ProfileSample& sample) {
   const ProfileThread& thread = profile.threads[sample.thread];
@@ -106,6 +125,13 @@ inline std::string PprofKeyOf(const Profile& profile, const ProfileSample& sampl
       {"pid", std::to_string(thread.pid)},      {"label", profile.strings[sample.label]},
       {"task", profile.strings[sample.task]},   {"stack", std::string(StackQualityName(sample.quality))},
       {"wait", WaitOf(profile, sample)}};
+  if (!sample.merged()) {
+    labels["zone"] = OpenNames(profile, sample, false, "/");
+    labels["frame"] = OpenNames(profile, sample, true, ", ");
+    const size_t number = labels["frame"].find("frame ");
+    if (number != std::string::npos)
+      labels["frame_number"] = std::to_string(std::stoull(labels["frame"].substr(number + 6)));
+  }
   int guessed = 0, stitched = 0;
   for (uint32_t at = sample.stack; at != ProfileStack::kRoot; at = profile.stacks[at].parent) {
     guessed += profile.stacks[at].is_guess;

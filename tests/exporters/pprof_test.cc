@@ -99,6 +99,19 @@ TEST_CASE("pprof: weights beyond its numbers are the greatest number, not a nega
   CHECK(totals.begin()->second == std::vector<int64_t>{2, std::numeric_limits<int64_t>::max()});
 }
 
+TEST_CASE("pprof: a merged sample is in no zone, as its time is not known", "[exporters][pprof]") {
+  ProfileBuilder builder;
+  builder.AddEvent({.name = "cycles"});
+  builder.AddThread(1, 1, "t");
+  builder.AddZone({.from_ns = 0, .to_ns = 10, .name = builder.String("boot")});
+  builder.AddSample({.time_ns = 0, .weight = 3});
+  builder.AddSample({.time_ns = 9, .weight = 5});
+  builder.AddSample({.time_ns = 10, .weight = 7});
+  const SampleTotals totals = PprofFile(FileOf(builder.Take())).Totals();
+  CHECK(totals == SampleTotals{{"pid=1 stack=none thread=t tid=1 ", {2, 10}},
+                               {"pid=1 stack=none thread=t tid=1 zone=boot ", {1, 5}}});
+}
+
 TEST_CASE("pprof: whichever piece a sink refuses, its status is the writer's", "[exporters][pprof]") {
   const Profile profile = profile::SampleProfile();
   const absl::Status full(absl::StatusCode::kResourceExhausted, "disk full");

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "perfkit/profile_builder.h"
 #include "perfkit/profile_writer.h"
 #include "src/exporters/accounting_text.h"
 #include "tests/exporters/any_profile.h"
@@ -122,6 +123,45 @@ TEST_CASE("go tool pprof -tagfocus keeps the samples of a label", "[readers][ppr
   CHECK(top("mode=kernel") == rows([](const ProfileSample& s) { return s.quality == StackQuality::kPart; }));
 }
 
+TEST_CASE("go tool pprof -tagfocus keeps the samples of a zone, a frame and a range of frames", "[readers][pprof]") {
+  const TempFolder folder;
+  ProfileBuilder builder;
+  builder.profile() = profile::SampleProfile();
+  builder.profile().zones.clear();
+  const auto add = [&](uint64_t from_ms, uint64_t to_ms, const std::string& name, bool is_frame) {
+    builder.AddZone({.from_ns = 1'000'000'000 + from_ms * 1'000'000,
+                     .to_ns = 1'000'000'000 + to_ms * 1'000'000,
+                     .name = builder.String(name),
+                     .is_frame = is_frame});
+  };
+  for (uint64_t i = 0; i < 5; ++i) {
+    add(20 * i, 20 * i + 20, "frame " + std::to_string(7 + i), true);
+    add(20 * i + 4, 20 * i + 18, "update", false);
+    add(20 * i + 7, 20 * i + 13, "solve", false);
+  }
+  Profile profile = builder.Take();
+  profile.samples[0].time_ns = 0;  // merged: in no zone, and in no frame
+  const std::string path = WriteTo(folder, "zones", profile);
+  const auto top = [&](const std::string& focus) {
+    return TopOf(Pprof("-top -sample_index=cpu-clock -tagfocus='" + focus + "' " + path));
+  };
+  const auto rows_in = [&](const std::string& zone, uint64_t from_ms, uint64_t to_ms) {
+    return RowsOf(profile, "cpu-clock", [&](const ProfileSample& sample) {
+      const uint64_t ms = sample.merged() ? UINT64_MAX : (sample.time_ns - 1'000'000'000) / 1'000'000;
+      const uint64_t in_frame = ms % 20;
+      const bool is_update = in_frame >= 4 && in_frame < 18, is_solve = in_frame >= 7 && in_frame < 13;
+      const bool is_in = zone.empty() || (zone == "update" && is_update) || (zone == "solve" && is_solve);
+      return sample.thread == 0 && is_in && ms >= from_ms && ms < to_ms;
+    });
+  };
+  CHECK(!top("zone=solve").empty());
+  CHECK(top("zone=(^|/)update") == rows_in("update", 0, 100));
+  CHECK(top("zone=/solve$") == rows_in("solve", 0, 100));
+  CHECK(top("frame=frame 8$") == rows_in("", 20, 40));
+  CHECK(top("frame_number=9:10") == rows_in("", 40, 80));
+  CHECK(top("frame_number=7:7") == rows_in("", 0, 20));
+}
+
 TEST_CASE("go tool pprof -traces has each stack, inlined calls in it", "[readers][pprof]") {
   const TempFolder folder;
   const std::string output = Pprof("-traces " + WriteTo(folder, "sample", profile::SampleProfile()));
@@ -132,7 +172,7 @@ TEST_CASE("go tool pprof -traces has each stack, inlined calls in it", "[readers
     if (std::regex_match(line, match, value)) sum += std::stoll(match[1]);
   }
   CHECK(sum == 100'000'000);
-  CHECK_THAT(output, Catch::Contains("45000000ns   Inlined<T> (inline)\n             Hot\n"
+  CHECK_THAT(output, Catch::Contains("30000000ns   Inlined<T> (inline)\n             Hot\n"
                                      "             Work(int, char const*)\n             main\n             _start\n"));
   CHECK_THAT(output, Catch::Contains("thread:  worker \"1\"; <a>"));
 }
@@ -195,15 +235,17 @@ TEST_CASE("go tool pprof -raw has every value, label, call, file and line", "[re
   const std::string main = " | 0x200 M=1 main /src/main.cc:10 s=0() | 0x100 M=1 _start :0 s=0()";
   const std::string work = " | 0x300 M=1 Work(int, char const*) /src/work.cc:20 s=0()";
   const std::string hot = " | 0x5000 M=2 Inlined<T> /src/hot.h:7 s=0(), Hot /src/hot.cc:30 s=0()";
-  const auto on_main = [](const std::string& labels, const std::string& numbers) {
-    return " #" + labels + "thread:[app] #" + numbers + "pid:[42] tid:[42]";
+  const auto on_main = [](const std::string& labels, const std::string& numbers, const std::string& zone = "") {
+    return " #frame:[frame] " + labels + "thread:[app]" + zone + " #" + numbers + "pid:[42] tid:[42]";
   };
   const auto value = [&](const std::string& key) {
     INFO(output << "\n" << key);
     return totals.contains(key) ? totals.at(key) : std::vector<int64_t>();
   };
   CHECK(value(on_main("label:[physics] mode:[user] stack:[whole] ", "") + hot + work + main) ==
-        std::vector<int64_t>{45, 45'000'000, 0, 0});
+        std::vector<int64_t>{15, 15'000'000, 0, 0});
+  CHECK(value(on_main("label:[physics] mode:[user] stack:[whole] ", "", " zone:[physics]") + hot + work + main) ==
+        std::vector<int64_t>{30, 30'000'000, 0, 0});
   CHECK(value(on_main("mode:[user] stack:[whole] ", "guessed_calls:[1 count] ") + " | 0x1234 M=3" + main) ==
         std::vector<int64_t>{6, 6'000'000, 0, 0});
   CHECK(value(on_main("mode:[kernel] stack:[part] ", "") + " | 0xffffffff81000000 M=4 clear_page :0 s=0()" + hot +
