@@ -120,6 +120,12 @@ class Sampler {
   };
   absl::StatusOr<Takeover> Snapshot();
 
+  // Returns true once no event can occur any more: all threads of the target that are sampled have ended, and all
+  // threads and processes that inherited their events. Drain finds it out, at the latest the second one after that,
+  // with or without a side band. Then stop and drain: the rings may still hold records. poll_fd() does not wake for it,
+  // so wait with a timeout. Always false for whole CPUs.
+  bool target_ended() const;
+
   // Returns the layout of all records of all events. Valid as long as the sampler.
   const SampleLayout& layout() const;
   // Returns the size of one ring, which is smaller than requested if memory was short (ring_status). With

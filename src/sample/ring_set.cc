@@ -8,9 +8,22 @@
 
 #include "src/open/task_cpu.h"
 #include "src/sample/stack_rings.h"
+#include "src/sys/fork_registry.h"
 #include "src/sys/kernel.h"
 
 namespace perfkit::sample {
+
+namespace {
+
+bool HasHungUp(int epoll, int fd) {
+  epoll_event event{};  // No event is asked for: a hang-up always comes.
+  if (sys::kernel().epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) return false;
+  const int ready = sys::kernel().epoll_wait(epoll, &event, 1, 0);
+  sys::kernel().epoll_ctl(epoll, EPOLL_CTL_DEL, fd, nullptr);
+  return ready == 1 && (event.events & EPOLLHUP) != 0;
+}
+
+}  // namespace
 
 absl::StatusOr<std::vector<int>> CpusOf(const Plan& plan) {
   if (!plan.whole_cpus() && !plan.per_cpu_rings()) return std::vector<int>{-1};
@@ -142,6 +155,22 @@ bool RingSet::IsNearlyFull(size_t largest_record) const {
     if (slot->ring.reader().mode() == RingMode::kOverwrite) return false;  // It always has room.
     return slot->ring.fill_bytes() + largest_record > slot->ring.reader().size_bytes();
   });
+}
+
+// An event hangs up once its thread has ended, and no thread that inherited it lives (is_event_hup in
+// kernel/events/core.c). A thread's events are adjacent, and one of them stands for all. Mostly the first thread lives,
+// so that this is one look.
+bool RingSet::HaveEnded() {
+  const sys::ForkBlocker fork_blocker;
+  sys::OwnedFd epoll;
+  int tid = RingSlot::kShared;
+  for (RingEvent& ring_event : events) {
+    if (std::exchange(tid, ring_event.tid) == ring_event.tid || ring_event.hung_up) continue;
+    if (!epoll) epoll = sys::OwnedFd(sys::kernel().epoll_create1(EPOLL_CLOEXEC));
+    ring_event.hung_up = epoll && HasHungUp(epoll.get(), ring_event.fd.get());
+    if (!ring_event.hung_up) return false;
+  }
+  return !events.empty();
 }
 
 void RingSet::OnForkedChild() {

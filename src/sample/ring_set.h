@@ -65,6 +65,9 @@ class RingSet {
   absl::Status SwitchEvents(bool on, bool inherited);
   absl::Status Pause(bool pause) const;
   bool IsNearlyFull(size_t largest_record) const;
+  // Returns true if the threads of all events have ended, and all threads that inherited them. To be called after a
+  // drain: it may take back the wake-up of a ring for records that were not read yet.
+  bool HaveEnded();
 
   // Closes all descriptors in a forked child.
   void OnForkedChild();

@@ -32,6 +32,7 @@ size_t Sampler::Drain(absl::FunctionRef<void(const SamplerRecord&)> visit, size_
   return impl_->Drain(visit, max_records);
 }
 absl::StatusOr<Sampler::Takeover> Sampler::Snapshot() { return impl_->Snapshot(); }
+bool Sampler::target_ended() const { return impl_->target_ended(); }
 const SampleLayout& Sampler::layout() const { return impl_->plan().layout(); }
 size_t Sampler::ring_bytes() const { return impl_->ring_bytes(); }
 size_t Sampler::rings() const { return impl_->rings(); }

@@ -52,6 +52,7 @@ size_t SamplerImpl::Drain(Visit visit, size_t max_records) {
   live_.GiveBackRings();
   if (given_ == 0) rings_.DropHungUp();
   if (follows_threads()) FollowThreads();
+  rings_.CheckEnd(is_running());
   EndDrain(begun);
   EnforceBudget(visit, max_records - std::min(max_records, given_));
   return given_;
@@ -189,6 +190,7 @@ void SamplerImpl::TakeTask(const RawRecord& raw) {
   if (const auto exit = ExitRecord::Parse(raw, plan_.layout())) {
     const auto tid = static_cast<pid_t>(exit->tid);
     live_.Ended(tid);
+    rings_.SawExit();
     if (follows) threads_.Ending(tid);
     if (duplicates) duplicates_.Ended(tid, exit->time_ns);
   }
@@ -197,6 +199,7 @@ void SamplerImpl::TakeTask(const RawRecord& raw) {
 // FORK or EXIT records were lost, so a tid may belong to another thread by now.
 void SamplerImpl::ForgetTasks() {
   threads_.Rescan();
+  rings_.SawExit();
   if (duplicates_.expects_duplicates()) anew_due_ = true;
   duplicates_.ForgetSideBand();
 }

@@ -51,6 +51,7 @@ class SamplerImpl {
   size_t ring_bytes() const { return rings_.ring_bytes(); }
   size_t rings() const { return rings_.active.rings.size(); }
   const absl::Status& ring_status() const { return rings_.ring_status(); }
+  bool target_ended() const { return rings_.target_ended(); }
   bool user_only(size_t event) const;
 
  private:

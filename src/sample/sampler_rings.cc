@@ -146,6 +146,19 @@ void SamplerRings::DropHungUp(int fd) {
   ForEachSlot([fd](RingSlot& slot) { slot.hung_up = slot.hung_up || slot.ring.fd() == fd; });
 }
 
+// The owner of a thread's rings hangs up with it, which DropHungUp finds.
+void SamplerRings::CheckEnd(bool is_running) {
+  if (plan_.whole_cpus()) return;
+  if (!plan_.per_cpu_rings()) {
+    target_ended_ =
+        std::ranges::all_of(active.rings, [](const std::unique_ptr<RingSlot>& slot) { return slot->hung_up; });
+    return;
+  }
+  if (is_running && end_checks_ == 0) return;
+  if (end_checks_ != 0) --end_checks_;
+  target_ended_ = side.HaveEnded();
+}
+
 absl::Status SamplerRings::Pause(bool pause) const {
   absl::Status status = active.Pause(pause);
   status.Update(spare.Pause(pause));

@@ -35,6 +35,13 @@ class SamplerRings {
   absl::Status SetUpRingsOf(pid_t tid, bool paused);
   // Stops to wait for rings whose owner has ended: each wait would return at once. Marks their slots as hung up.
   void DropHungUp();
+  // Notes that an EXIT record was read, or that one may have been lost.
+  void SawExit() { end_checks_ = kEndChecks; }
+  // Called after each drain: finds out whether the target has ended. A running sampler has EXIT records, so that it
+  // looks after these only.
+  void CheckEnd(bool is_running);
+  // Returns true if, at the last CheckEnd, all sampled threads had ended, and all that inherited their events.
+  bool target_ended() const { return target_ended_; }
   // Pauses or resumes the rings of samples, also the set that takes over at the next snapshot.
   absl::Status Pause(bool pause) const;
   bool HasRecords();
@@ -85,8 +92,13 @@ class SamplerRings {
   absl::Status Poll(const RingSlot& slot);
   void DropHungUp(int fd);
 
+  // A thread writes its EXIT record before its events end, so the next drain looks once more.
+  static constexpr int kEndChecks = 2;
+
   const Plan& plan_;
   sys::OwnedFd epoll_;
+  int end_checks_ = kEndChecks;  // Number of CheckEnds that look.
+  bool target_ended_ = false;
   size_t ring_bytes_ = 0;
   absl::Status ring_status_;
 };

@@ -46,3 +46,6 @@ mutant(other_processes_are_not_told FILE src/sample/synthesis.cc TEST sample_tes
 mutant(late_processes_are_dropped FILE src/sample/synthesis.cc TEST sample_test CASES "[synthesis]"
        FROM [[if (next_pid_ == pids_.size()) {]] TO [[if (next_pid_ <= pids_.size()) {]]
        SAYS "On a machine with many processes, those that Start had no time for have no names.")
+mutant(first_ended_thread_ends_all FILE src/sample/ring_set.cc TEST sample_test CASES "[target_end]"
+       FROM [[if (!ring_event.hung_up) return false;]] TO [[if (ring_event.hung_up) return true;]]
+       SAYS "A target whose threads live on is told as ended.")
