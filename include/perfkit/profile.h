@@ -170,6 +170,9 @@ struct ProfileWait {
   // Of `preempted`: the thread that ran longest on the CPU that the waiting thread had to leave, until it was back
   // there. If it was moved to another CPU: the first one that ran in its place (SessionOptions::preempters).
   ProfilePreempter preempter{};
+  // Of `preempted`: for how much of it at most a CPU quota of the process's cgroups was used up; 0 also if none can be
+  // read. The kernel's account is a sum over CPUs, so it may have been on another one.
+  uint64_t throttled_ns = 0;
 
   static constexpr uint32_t kNoHolder = UINT32_MAX;
   static constexpr std::string_view kInterrupt = "an interrupt", kProbablyDisk = "a disk, probably";

@@ -72,9 +72,16 @@ struct FrameCause {
     kUnknown,     // Not attributed. `what`: what is not known; `remedy`: what would tell.
     kMoreWork,    // Ran longer on its CPU in a zone. `what`: the zone's path, "" outside of all zones.
     kPageFaults,  // The kernel handled more page faults in a zone. `what`: the zone's path.
-    // Could have run, but other threads or programs did, or a CPU quota (cgroup) was used up. `what`: the one that ran
-    // longest, "`cc1plus` (tid 123) and 2 other threads"; "" if unknown (SessionOptions::preempters).
+    // Could have run, but other threads or programs did, or a CPU quota (cgroup) was used up that can't be read.
+    // `what`: the one that ran longest, "`cc1plus` (tid 123) and 2 other threads"; "" if unknown
+    // (SessionOptions::preempters).
     kPreempted,
+    // Could have run, but a CPU quota (cgroup) was used up: the part of a wait that ProfileWait::throttled_ns explains.
+    // Known if the thread's CPU was idle meanwhile (SessionOptions::preempters).
+    kThrottled,
+    // Seemed to run in a zone, but a hypervisor or interrupts had its CPU: the time that neither its CPU clock nor
+    // records of switches have (kernels that leave both out of CPU clocks). `what`: the zone's path. At most likely.
+    kStolen,
     kLock,           // Waited for a lock. `thread`: its holder; without ProfileWait::holder, who ended the wait.
     kAllocatorLock,  // Waited for the lock of malloc, free, operator new or their like. `thread`: who ended the wait.
     kFileLock,       // Waited for the lock of a file (flock, fcntl). `what`: which. `thread`: who ended the wait.
@@ -104,7 +111,8 @@ struct FrameCause {
   StackQuality quality = StackQuality::kNone;
   uint32_t wait = ProfileSample::kNoWait;  // Of a wait: index of the longest one in Profile::waits.
   // The thread to blame: index in Profile::threads, kNoThread if none or unknown. `thread_stack` is where it was during
-  // the wait. `thread_zone` is its innermost zone: for kLock in the middle of the wait, otherwise at the end of the wait;
+  // the wait. `thread_zone` is its innermost zone: for kLock in the middle of the wait, otherwise at the end of the
+  // wait;
   // "" if none. What other threads did is looked at only if the wait's share is 1/50 of the excess or more: otherwise
   // `thread_stack` is not known, a thread that no record names is not blamed, and kPriorityInversion is not told apart.
   uint32_t thread = kNoThread;

@@ -47,12 +47,13 @@ void WriteParts(const FrameCut& cut, JsonWriter& json) {
 // Returns the index of the part of the frame that a cause explains; -1 if it explains no part, or several.
 int64_t PartOf(const FrameCut& cut, const FrameCause& cause) {
   FramePart part{.name = cause.what};
-  if (cause.kind == FrameCause::Kind::kPreempted) {
+  if (cause.kind == FrameCause::Kind::kPreempted || cause.kind == FrameCause::Kind::kThrottled) {
     part = {.kind = FramePart::Kind::kPreempted, .name = ""};
   } else if (cause.wait != ProfileSample::kNoWait) {
     part.kind = FramePart::Kind::kWait;
     part.name = profile::WaitKind(cut.profile, cut.profile.waits[cause.wait]);
-  } else if (cause.kind != FrameCause::Kind::kMoreWork && cause.kind != FrameCause::Kind::kPageFaults) {
+  } else if (cause.kind != FrameCause::Kind::kMoreWork && cause.kind != FrameCause::Kind::kPageFaults &&
+             cause.kind != FrameCause::Kind::kStolen) {
     return -1;
   }
   const auto& parts = cut.frame.parts;

@@ -1,5 +1,8 @@
-// Formats the cause of a slow frame as a sentence. The thread comes before the place, because readers look for it first.
+// Formats the cause of a slow frame as a sentence. The thread comes before the place, because readers look for it
+// first.
+#include <array>
 #include <string>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "perfkit/slow_frames.h"
@@ -13,6 +16,11 @@ namespace {
 using Kind = FrameCause::Kind;
 
 constexpr size_t kFunctionColumns = 40;
+constexpr std::array<std::string_view, 15> kKindNames = {
+    "unknown", "more work",      "page faults",    "preempted",          "CPU quota", "taken by the machine",
+    "lock",    "allocator lock", "file lock",      "priority inversion", "I/O",       "other thread",
+    "sleep",   "system call",    "less than usual"};
+constexpr std::array<std::string_view, 3> kConfidenceNames = {"unknown", "likely", "known"};
 
 // Returns " in Load()", or "" if it is not known. A stack from before the wait does not show where the thread waited.
 std::string InFunction(const Profile& profile, uint32_t stack, StackQuality quality) {
@@ -51,6 +59,8 @@ std::string PlainText(const Profile& profile, const FrameCause& cause) {
     case Kind::kPreempted:
       if (!cause.what.empty()) return absl::StrCat("preempted", here, " by ", cause.what);
       return absl::StrCat("preempted", here, ": others ran, or a CPU quota was used up");
+    case Kind::kThrottled: return absl::StrCat("could have run", here, ", but a CPU quota (cgroup) was used up");
+    case Kind::kStolen: return absl::StrCat("taken by the machine, a hypervisor or interrupts,", InZone(cause));
     case Kind::kLock:
       return absl::StrCat("a lock that ", Who(profile, cause, "another thread"), " held", there, Wanted(here));
     case Kind::kAllocatorLock: {
@@ -81,6 +91,12 @@ std::string PlainText(const Profile& profile, const FrameCause& cause) {
 }  // namespace perfkit::profile
 
 namespace perfkit {
+
+std::string_view FrameCauseKindName(FrameCause::Kind kind) { return profile::kKindNames[static_cast<size_t>(kind)]; }
+
+std::string_view FrameCauseConfidenceName(FrameCause::Confidence confidence) {
+  return profile::kConfidenceNames[static_cast<size_t>(confidence)];
+}
 
 std::string FormatFrameCause(const Profile& profile, const FrameCause& cause) {
   const std::string more = cause.remedy.empty() ? "" : absl::StrCat(" [to know more: ", cause.remedy, "]");

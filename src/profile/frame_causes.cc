@@ -1,11 +1,10 @@
 // Turns parts into causes. A part's excess goes to its waits, first to those that are longest beyond what is usually
-// waited for the same; or, for a zone on the CPU, to page faults as far as samples or counts show them, to unknown for
-// its time without samples, and to more work for the rest. What is left of the frame's excess is entered as unknown, so
-// that shares always add up to it.
+// waited for the same; or, for a zone on the CPU, to what the machine took, to page faults as far as samples or counts
+// show them, to unknown for its time without samples, and to more work for the rest. What is left of the frame's excess
+// is entered as unknown, so that shares always add up to it.
 #include "src/profile/frame_causes.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,6 +15,7 @@
 #include "src/profile/frame_counts.h"
 #include "src/profile/preempter_shares.h"
 #include "src/profile/stack_evidence.h"
+#include "src/profile/stolen_time.h"
 #include "src/profile/wait_neighbours.h"
 
 namespace perfkit::profile {
@@ -74,7 +74,8 @@ class CauseFinder {
         samples_(samples),
         usual_(usual),
         zone_(profile.zones[frame.zone]),
-        faults_(FaultsOf(frame)) {
+        faults_(FaultsOf(frame)),
+        stolen_ns_(static_cast<int64_t>(StolenIn(profile, zone_))) {
     fault_room_ns_ = static_cast<int64_t>(faults_.extra * kMaxFaultNs);
     has_off_cpu_ = profile.EventIndex(kOffCpuEvent) < profile.events.size();
     const size_t clock = ClockOf(profile);
@@ -181,6 +182,22 @@ class CauseFinder {
     Add(std::move(wait.cause));
   }
 
+  // Returns the share of used up CPU quotas. That it was this CPU's is proven only if nothing else ran there.
+  int64_t AddThrottled(const WaitPiece& piece, FrameCause cause) {
+    const ProfileSample& sample = profile_.samples[piece.sample];
+    const ProfileWait& wait = profile_.waits[sample.wait];
+    if (wait.throttled_ns == 0) return 0;
+    const double part =
+        static_cast<double>(wait.throttled_ns) / static_cast<double>(std::max<uint64_t>(sample.weight, 1));
+    cause.share_ns = static_cast<int64_t>(std::min(part, 1.0) * static_cast<double>(cause.share_ns));
+    const bool was_idle = wait.preempter.is_known() && wait.preempter.tid == 0 && wait.preempter.others == 0;
+    cause.kind = Kind::kThrottled;
+    if (!was_idle) cause.confidence = Confidence::kLikely;
+    const int64_t share_ns = cause.share_ns;
+    Add(std::move(cause));
+    return share_ns;
+  }
+
   void AddWaits(const FramePart& part, const std::vector<WaitPiece>& waits, const WaitNeighbours& neighbours) {
     int64_t left_ns = part.excess_ns();
     const std::vector<Excess> excesses = ExcessesOf(part, waits);
@@ -197,7 +214,10 @@ class CauseFinder {
         if (!is_shown && wait.cause.confidence == Confidence::kKnown) wait.cause.confidence = Confidence::kLikely;
         wait.cause.share_ns = share_ns;
         left_ns -= share_ns;
-        if (wait.cause.kind == Kind::kPreempted) preempters_.Add(profile_, *excess.piece, share_ns);
+        if (wait.cause.kind == Kind::kPreempted) {
+          wait.cause.share_ns -= AddThrottled(*excess.piece, wait.cause);
+          preempters_.Add(profile_, *excess.piece, wait.cause.share_ns);
+        }
         AddWait(std::move(wait), excess.piece->duration_ns());
       }
     }
@@ -277,7 +297,8 @@ class CauseFinder {
     FrameCause cause{.what = part.name, .stack = part.stack, .quality = part.quality};
     const SampledZone samples = SamplesOf(part);
     int64_t left_ns = part.excess_ns(), gap_ns = GapOf(part, samples);
-    left_ns -= AddFaults(part, samples, gap_ns, cause);
+    left_ns -= AddStolen(part, samples, gap_ns, cause);
+    left_ns -= AddFaults(left_ns, samples, gap_ns, cause);
     cause.share_ns = std::min(left_ns, gap_ns);
     left_ns -= cause.share_ns;
     if (cause.share_ns != 0) AddGap(cause);
@@ -291,13 +312,28 @@ class CauseFinder {
     Add(std::move(cause));
   }
 
-  // Returns the share of page faults, and takes from `gap_ns` what they explain of it.
-  int64_t AddFaults(const FramePart& part, const SampledZone& samples, int64_t& gap_ns, FrameCause cause) {
+  // Returns the share of what was taken by the machine, and takes it from `gap_ns`. There are no samples in such a
+  // time.
+  int64_t AddStolen(const FramePart& part, const SampledZone& samples, int64_t& gap_ns, FrameCause cause) {
+    const auto unsampled_ns = static_cast<int64_t>(part.ns - std::min(part.ns, samples.all_ns));
+    cause.kind = Kind::kStolen;
+    cause.confidence = Confidence::kLikely;
+    cause.share_ns = std::min({part.excess_ns(), unsampled_ns, stolen_ns_});
+    stolen_ns_ -= cause.share_ns;
+    gap_ns -= std::min(gap_ns, cause.share_ns);
+    const int64_t share_ns = cause.share_ns;
+    Add(std::move(cause));
+    return share_ns;
+  }
+
+  // Returns the share of page faults in what is left of a part's excess, and takes from `gap_ns` what they explain of
+  // it.
+  int64_t AddFaults(int64_t excess_ns, const SampledZone& samples, int64_t& gap_ns, FrameCause cause) {
     const auto shown_ns = static_cast<int64_t>(samples.fault_ns - std::min(samples.fault_ns, samples.usual_fault_ns));
-    const int64_t proven_ns = std::min(part.excess_ns(), shown_ns);
+    const int64_t proven_ns = std::min(excess_ns, shown_ns);
     const int64_t hidden_ns = static_cast<int64_t>(samples.bare_kernel_ns) + (is_user_only() ? gap_ns : 0);
     const int64_t room_ns = std::max<int64_t>(fault_room_ns_ - proven_ns, 0);
-    const int64_t likely_ns = std::min({part.excess_ns() - proven_ns, hidden_ns, room_ns});
+    const int64_t likely_ns = std::min({excess_ns - proven_ns, hidden_ns, room_ns});
     if (is_user_only()) gap_ns -= std::min(gap_ns, likely_ns);
     fault_room_ns_ -= std::min(fault_room_ns_, proven_ns + likely_ns);
     cause.kind = Kind::kPageFaults;
@@ -341,6 +377,7 @@ class CauseFinder {
   const UsualTimes& usual_;
   const ProfileZone& zone_;
   const Faults faults_;
+  int64_t stolen_ns_ = 0;      // what the machine took, and no cause has yet
   int64_t fault_room_ns_ = 0;  // what the rest of the page faults may have taken
   bool has_off_cpu_ = false;
   std::optional<size_t> clock_;
@@ -351,12 +388,6 @@ class CauseFinder {
   std::vector<int64_t> known_ns_;  // of each cause: how much of its share is known
 };
 
-constexpr std::array<std::string_view, 13> kKindNames = {
-    "unknown",   "more work",          "page faults", "preempted",    "lock",  "allocator lock",
-    "file lock", "priority inversion", "I/O",         "other thread", "sleep", "system call",
-    "less than usual"};
-constexpr std::array<std::string_view, 3> kConfidenceNames = {"unknown", "likely", "known"};
-
 }  // namespace
 
 std::vector<FrameCause> CausesOf(const Profile& profile, const SlowFrame& frame, std::vector<WaitPiece> waits,
@@ -364,19 +395,4 @@ std::vector<FrameCause> CausesOf(const Profile& profile, const SlowFrame& frame,
   return CauseFinder(profile, frame, samples, usual).Find(std::move(waits));
 }
 
-uint32_t DetailOf(const Profile& profile, const WaitPiece& piece) {
-  const uint32_t wait = profile.samples[piece.sample].wait;
-  return wait == ProfileSample::kNoWait ? 0 : profile.waits[wait].detail;
-}
-
 }  // namespace perfkit::profile
-
-namespace perfkit {
-
-std::string_view FrameCauseKindName(FrameCause::Kind kind) { return profile::kKindNames[static_cast<size_t>(kind)]; }
-
-std::string_view FrameCauseConfidenceName(FrameCause::Confidence confidence) {
-  return profile::kConfidenceNames[static_cast<size_t>(confidence)];
-}
-
-}  // namespace perfkit

@@ -69,7 +69,8 @@ std::string WaitKey(const ProfileWait& wait) {
   KeyBytes key;
   key << wait.preempted << wait.blocked_in_syscall << wait.syscall << wait.detail << wait.waker << wait.holder
       << wait.holder_stack << wait.holder_quality << wait.holder_since_ns << wait.examined_ns << wait.lock_kind
-      << wait.lock << wait.preempter.tid << wait.preempter.command << wait.preempter.is_own << wait.preempter.others;
+      << wait.lock << wait.preempter.tid << wait.preempter.command << wait.preempter.is_own << wait.preempter.others
+      << wait.throttled_ns;
   for (const uint64_t argument : wait.arguments) key << argument;
   return key.Take();
 }

@@ -210,6 +210,11 @@ class WaitJudge {
 
 }  // namespace
 
+uint32_t DetailOf(const Profile& profile, const WaitPiece& piece) {
+  const uint32_t wait = profile.samples[piece.sample].wait;
+  return wait == ProfileSample::kNoWait ? 0 : profile.waits[wait].detail;
+}
+
 WaitCause CauseOfWait(const Profile& profile, uint32_t thread, const WaitPiece& piece, bool finds_threads) {
   return WaitJudge(profile, thread, piece, finds_threads).Judge();
 }

@@ -171,6 +171,7 @@ void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
   pending.kernel_pc = in_kernel ? pc : 0;
   // A foreign sample's time may be wrong: the thread may have slept then.
   if (!record.foreign) off_cpu_.Ran(pending.sample.thread, time_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
+  if (!record.foreign) timelines_.stolen.Ran(pending.sample.thread, time_ns);
   const auto emit = [&](const InternedStack& stack) {
     AddWithFollowers(record, sample, pending, [&](const PendingSample& one) { Emit(one, stack); });
   };
@@ -298,7 +299,8 @@ void Aggregator::AddSwitch(const SwitchRecord& change) {
 }
 
 // Waits that no sample refers to are dropped when samples are merged, so a wait is added only together with its sample.
-uint32_t Aggregator::WaitOf(const OffCpuSpan& span) {
+uint32_t Aggregator::WaitOf(OffCpuSpan span) {
+  if (span.preempted) span.throttled_ns = looks_.quotas.ThrottledWithin(span.from_ns, span.to_ns);
   const bool has_read = looks_.disk_reads.HasRead(span.thread, span.from_ns, span.to_ns);
   const std::optional<ProfileWait> wait = WaitOfSpan(span, has_read, builder_);
   if (!wait && span.preempter) return options_.preempters->WaitOf(*span.preempter, builder_);
@@ -307,6 +309,7 @@ uint32_t Aggregator::WaitOf(const OffCpuSpan& span) {
 }
 
 void Aggregator::AddSpan(const OffCpuSpan& span) {
+  timelines_.stolen.AddOff(span.thread, span.from_ns, span.to_ns);
   if (!span.call && !span.preempted && timelines_.zones && timelines_.zones->MarksFrames(span.thread)) {
     looks_.pace.AddMissed(span.duration_ns());
   }
@@ -344,12 +347,14 @@ void Aggregator::LookAtSleepers(uint64_t now_ns, uint64_t look_after_ns) {
   looks_.pace.EndRound(now_ns);
 }
 
-void Aggregator::ReadDiskAccounts(uint64_t now_ns) {
+void Aggregator::ReadAccounts(uint64_t now_ns) {
+  if (options_.off_cpu) looks_.quotas.Read();
   if (!options_.off_cpu || !timelines_.zones) return;
   for (const OffCpu::Sleeper& watched : off_cpu_.Watched()) {
     if (!timelines_.zones->MarksFrames(watched.thread)) continue;
     const std::optional<uint64_t> bytes = proc::ReadDiskBytes(static_cast<pid_t>(watched.tid));
     if (bytes) looks_.disk_reads.Add(watched.thread, now_ns, *bytes);
+    timelines_.stolen.Read(watched.thread, watched.tid);
   }
 }
 

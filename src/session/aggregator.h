@@ -22,6 +22,7 @@
 #include "perfkit/session.h"
 #include "perfkit/symbolizer.h"
 #include "src/session/blocked_look.h"
+#include "src/session/cpu_quotas.h"
 #include "src/session/disk_reads.h"
 #include "src/session/follower_values.h"
 #include "src/session/known_processes.h"
@@ -83,6 +84,7 @@ struct GivenBatches {
 struct Looks {
   absl::Status error;    // why blocked threads could not be looked at
   DiskReads disk_reads;  // of threads that mark frames
+  CpuQuotas quotas;
   LookPace pace;
 };
 
@@ -118,9 +120,9 @@ class Aggregator {
   void NamePreempters();
   // Returns true if the next round of looks should come early.
   bool looks_early() const { return looks_.pace.hurries(); }
-  // Reads how much the threads that mark frames have read from disks. To be called before the records of their waits
-  // are added.
-  void ReadDiskAccounts(uint64_t now_ns);
+  // Reads how much the threads that mark frames have read from disks and how long they ran, and for how long CPU quotas
+  // were used up. To be called before the records of their waits are added.
+  void ReadAccounts(uint64_t now_ns);
 
   // Called after each name that was looked up, with the share that is done, from 0 to 1. Looking up names may read
   // files, and the rings fill meanwhile. The callback must not call the aggregator.
@@ -165,7 +167,7 @@ class Aggregator {
   void AddSwitch(const SwitchRecord& change);
   void AddSpan(const OffCpuSpan& span);
   void EnterSpan(const OffCpuSpan& span);
-  uint32_t WaitOf(const OffCpuSpan& span);
+  uint32_t WaitOf(OffCpuSpan span);
   bool LookAt(const OffCpu::Sleeper& sleeper);
   Holder LookAtHolder(const BlockedThread& waiting, uint32_t waiting_tid);
   ProfileSample Complete(const PendingSample& pending, const InternedStack& stack);

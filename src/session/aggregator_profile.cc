@@ -355,6 +355,7 @@ void Aggregator::SetStart(uint64_t start_ns) {
 
 void Aggregator::Resume(uint64_t now_ns) {
   off_cpu_.Resume(now_ns);
+  timelines_.stolen.Restart();
   followers_.Restart(now_ns);
 }
 

@@ -216,7 +216,7 @@ void Impl::Drain() {
   drained_ns_ = sys::ClockNs(CLOCK_MONOTONIC);
   {
     const CpuTime cpu_time(own_cpu_ns_);
-    aggregator_.ReadDiskAccounts(drained_ns_);
+    aggregator_.ReadAccounts(drained_ns_);
   }
   const SampleLayout& layout = sampler_->layout();
   const auto add = [&](const SamplerRecord& record) { aggregator_.Add(record, layout); };

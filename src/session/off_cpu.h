@@ -47,6 +47,7 @@ struct OffCpuSpan {
   std::string waker{};           // "": not known
   uint64_t ran_from_ns = 0;      // it ran from then on until it left the CPU
   std::optional<Preempter> preempter{};
+  uint64_t throttled_ns = 0;  // ProfileWait::throttled_ns
 
   uint64_t duration_ns() const { return to_ns - from_ns; }
 };

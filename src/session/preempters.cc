@@ -84,11 +84,7 @@ uint32_t Preempters::WaitOf(const Preempter& preempter, ProfileBuilder& builder)
   const WaitKey key(preempter.tid, preempter.name, preempter.is_own.value_or(false), preempter.others);
   const auto [entry, is_new] = waits_.try_emplace(key, ProfileSample::kNoWait);
   if (is_new) {
-    entry->second = builder.AddWait({.preempted = true,
-                                     .preempter = {.tid = preempter.tid,
-                                                   .command = builder.String(preempter.name),
-                                                   .is_own = preempter.is_own.value_or(false),
-                                                   .others = preempter.others}});
+    entry->second = builder.AddWait({.preempted = true, .preempter = preempter.InProfile(builder)});
   }
   return entry->second;
 }

@@ -12,6 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "perfkit/profile_builder.h"
+
 namespace perfkit::session {
 
 // A switch on a CPU. `from_pid`: the process of the thread that leaves it; kEnded if that thread has ended.
@@ -32,6 +34,9 @@ struct Preempter {
   std::optional<bool> is_own{};  // true if it belongs to this process; nullopt means unknown, because it had ended
   uint32_t others = 0;           // threads that ran, too, without the idle task
 
+  ProfilePreempter InProfile(ProfileBuilder& builder) const {
+    return {.tid = tid, .command = builder.String(name), .is_own = is_own.value_or(false), .others = others};
+  }
   bool operator==(const Preempter&) const = default;
 };
 

@@ -1,4 +1,5 @@
-// The sources, from best to worst: a look, a wake-up, the account of disk reads.
+// The sources, from best to worst: a look, a wake-up, the account of disk reads. Of preempted spans: the switches of
+// the CPU, and the account of CPU quotas.
 #include "src/session/span_wait.h"
 
 namespace perfkit::session {
@@ -7,8 +8,9 @@ std::optional<ProfileWait> WaitOfSpan(const OffCpuSpan& span, bool has_read, Pro
   // If a thread ended the wait, it was not for a disk.
   const bool by_thread = !span.waker.empty() && span.waker != ProfileWait::kInterrupt;
   const bool is_disk = has_read && !span.call && !span.preempted && !by_thread;
-  if (!span.call && span.waker.empty() && !is_disk) return std::nullopt;
-  ProfileWait wait{.preempted = span.preempted};
+  if (!span.call && span.waker.empty() && !is_disk && span.throttled_ns == 0) return std::nullopt;
+  ProfileWait wait{.preempted = span.preempted, .throttled_ns = span.throttled_ns};
+  if (span.throttled_ns != 0 && span.preempter) wait.preempter = span.preempter->InProfile(builder);
   if (span.call) {
     wait.blocked_in_syscall = span.call->syscall >= 0;
     wait.syscall = span.call->syscall;

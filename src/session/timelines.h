@@ -1,10 +1,11 @@
-// The zones and tasks of a session, which label its samples by their times.
+// The zones and tasks of a session, which label its samples by their times, and what the machine took from its frames.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
 
+#include "src/session/stolen_times.h"
 #include "src/session/task_timeline.h"
 #include "src/session/zone_timeline.h"
 
@@ -14,6 +15,7 @@ namespace perfkit::session {
 struct Timelines {
   std::optional<ZoneTimeline> zones;
   std::optional<TaskTimeline> tasks;
+  StolenTimes stolen;  // of threads that mark frames
 
   void Read(uint64_t known_ns) {
     if (zones) zones->Read(known_ns);
@@ -34,10 +36,12 @@ struct Timelines {
   void Retire(std::span<const uint32_t> renamed) {
     if (zones) zones->Retire(renamed);
     if (tasks) tasks->Retire(renamed);
+    stolen.Retire(renamed);
   }
   void AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns, const KeptTimes& times) const {
     if (zones) zones->AddTo(profile, from_ns, to_ns, times);
     if (tasks) tasks->AddTo(profile, from_ns, to_ns, times);
+    stolen.AddTo(profile, from_ns, to_ns, times);
   }
   KeptTimes Times() const {
     if (zones) return zones->Times();

@@ -61,3 +61,9 @@ mutant(task_of_another_stack FILE src/profile/task_roots.cc TEST profile_test CA
 mutant(awaiters_are_no_callers FILE src/profile/task_roots.cc TEST profile_test CASES "[tasks]"
        FROM [[    begin = end + kAwaits.size();]] TO [[    begin = end + kAwaits.size(), calls.clear();]]
        SAYS "A flame graph rooted at tasks does not show which tasks await a task.")
+mutant(idle_cpu_of_others_is_throttled FILE src/profile/frame_causes.cc TEST profile_test CASES "[causes]"
+       FROM [[wait.preempter.tid == 0 && wait.preempter.others == 0;]] TO [[wait.preempter.tid == 0;]]
+       SAYS "A CPU quota is told as known although other threads ran on the CPU meanwhile.")
+mutant(stolen_before_the_frame FILE src/profile/stolen_time.cc TEST session_test CASES "[stolen_times]"
+       FROM [[counter.points[i - 1].time_ns >= frame.from_ns && ]] TO [[]]
+       SAYS "What the machine took before a frame is told as a cause of the frame.")

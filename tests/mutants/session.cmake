@@ -146,3 +146,9 @@ mutant(listed_thread_is_summed_up FILE src/session/thread_table.cc TEST session_
 mutant(unlisted_threads_stay FILE src/session/drop_threads.cc TEST session_test CASES "[listed_threads]"
        FROM [[if (!is_listed[i] || !has_name)]] TO [[if (!has_name)]]
        SAYS "The list of threads has no effect.")
+mutant(quota_of_the_past_is_used_up FILE src/session/cpu_quotas.cc TEST session_test CASES "an account that*"
+       FROM [[Account{before_ns, throttled_ns})]] TO [[Account{before_ns, 0})]]
+       SAYS "What a CPU quota has cost before the session explains the session's first waits.")
+mutant(open_wait_is_stolen FILE src/session/stolen_times.cc TEST session_test CASES "[stolen_times]"
+       FROM [[state.readings[1].at_ns <= at_ns) {]] TO [[true) {]]
+       SAYS "A wait that is not over when the clock is read is told as taken by the machine.")

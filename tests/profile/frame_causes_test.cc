@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "src/profile/stolen_time.h"
 #include "tests/profile/hitching.h"
 
 namespace perfkit::profile {
@@ -217,6 +218,67 @@ TEST_CASE("a frame from after the samples that were merged is told as any other"
     const FrameCause& cause = slow[0].causes[0];
     CHECK(cause.kind == (is_asleep ? Kind::kUnknown : Kind::kMoreWork));
     CHECK(cause.remedy == (is_asleep ? "SessionClock::kWall" : ""));
+  }
+}
+
+TEST_CASE("what the machine took explains time without samples", "[profile][causes]") {
+  const bool user_only = GENERATE(false, true);
+  for (const double stolen_ms : {0., 9., 30.}) {
+    INFO(user_only << " " << stolen_ms);
+    Hitching game(user_only);
+    const uint64_t begin_ns = game.now_ns();
+    game.Run(4);
+    game.Run(16, ProfileStack::kRoot);
+    const ProfileCounter counter{.name = game.builder().String(kStolenCounter),
+                                 .unit = ProfileUnit::kNanoseconds,
+                                 .thread = game.main(),
+                                 .points = {{begin_ns + kMs, 0}, {begin_ns + 19 * kMs, stolen_ms * 1e6}}};
+    const std::vector<FrameCause> causes = game.Causes(3, {counter});
+    const auto taken_ns = static_cast<int64_t>(std::min(stolen_ms, 16.) * 1e6);
+    REQUIRE(causes.size() == (stolen_ms == 9. ? 2 : 1));
+    for (const FrameCause& cause : causes) {
+      const bool is_stolen = cause.kind == Kind::kStolen;
+      CHECK((is_stolen || cause.kind == Kind::kUnknown));
+      CHECK(cause.share_ns == (is_stolen ? taken_ns : 16 * int64_t{kMs} - taken_ns));
+      CHECK(cause.confidence == (is_stolen ? Confidence::kLikely : Confidence::kUnknown));
+    }
+    const bool is_told =
+        game.text().find("taken by the machine, a hypervisor or interrupts, in work") != std::string::npos;
+    CHECK(is_told == (stolen_ms != 0));
+  }
+}
+
+TEST_CASE("a CPU quota explains a preempted wait as far as it was used up", "[profile][causes]") {
+  struct Case {
+    const char* preempter = "";
+    uint32_t others = 0;
+    uint64_t throttled_ms = 0;
+    Confidence confidence = Confidence::kLikely;
+  };
+  for (const Case& one : {Case{"", 0, 0}, Case{"", 0, 60}, Case{"", 0, 80}, Case{"", 0, 150}, Case{"cc1plus", 1, 60},
+                          Case{"swapper/0", 0, 60, Confidence::kKnown}, Case{"swapper/0", 1, 60}}) {
+    INFO(one.preempter << " " << one.others << " " << one.throttled_ms);
+    Hitching game;
+    const uint32_t command = game.builder().String(one.preempter);
+    const bool is_idle = std::string_view(one.preempter).starts_with("swapper");
+    game.Run(4);
+    game.Wait(80,
+              {.preempted = true,
+               .preempter = {.tid = is_idle || command == 0 ? 0 : 123u, .command = command, .others = one.others},
+               .throttled_ns = one.throttled_ms * kMs},
+              game.render());
+    const std::vector<FrameCause> causes = game.Causes();
+    const auto throttled_ns = static_cast<int64_t>(std::min<uint64_t>(one.throttled_ms, 80) * kMs);
+    REQUIRE(causes.size() == (one.throttled_ms == 60 ? 2 : 1));
+    for (const FrameCause& cause : causes) {
+      const bool is_quota = cause.kind == Kind::kThrottled;
+      CHECK((is_quota || cause.kind == Kind::kPreempted));
+      CHECK(cause.share_ns == (is_quota ? throttled_ns : 80 * int64_t{kMs} - throttled_ns));
+      CHECK(cause.confidence == (is_quota ? one.confidence : Confidence::kKnown));
+    }
+    const bool is_told =
+        game.text().find("could have run in Render(), but a CPU quota (cgroup) was used up") != std::string::npos;
+    CHECK(is_told == (one.throttled_ms != 0));
   }
 }
 

@@ -111,9 +111,10 @@ class Hitching {
     begin_ns_ = now_ns_;
   }
   // The causes of the slow frame.
-  std::vector<FrameCause> Causes(double faults = 3) {
+  std::vector<FrameCause> Causes(double faults = 3, std::vector<ProfileCounter> counters = {}) {
     Mark(faults);
-    builder_.profile().counters = {faults_};
+    counters.push_back(faults_);
+    builder_.profile().counters = std::move(counters);
     profile_ = builder_.Take();
     REQUIRE(profile_.Check() == absl::OkStatus());
     const std::vector<SlowFrame> slow = FindSlowFrames(profile_);
