@@ -225,9 +225,10 @@ class CauseFinder {
   }
 
   // Returns true if samples of the frame's thread were merged, the oldest first, and the frame may be as old. All
-  // threads' samples are merged up to the same time.
+  // threads' samples are merged up to the same time. A filter by time has removed merged samples.
   bool IsMerged(size_t clock) const {
-    bool any_merged = false;
+    const bool has_merged = !profile_.samples.empty() && profile_.samples[0].merged();
+    bool any_merged = !has_merged && profile_.accounting.times_forgotten != 0 && zone_.from_ns >= profile_.from_ns;
     for (const ProfileSample& sample : profile_.samples) {
       if (sample.event != clock) continue;
       if (!sample.merged()) return any_merged && zone_.from_ns < sample.time_ns;

@@ -81,6 +81,7 @@ class Cutter {
     Renumber();
     DropStrings();
     FindSpans();
+    DropNames();
     return std::move(cut_);
   }
 
@@ -101,6 +102,7 @@ class Cutter {
   void TakeCode();
   void DropStrings();
   void FindSpans();
+  void DropNames();
   FrameCut::Time KnownTime(uint32_t thread) const;
   uint32_t TakenSample(uint32_t sample) const;
 
@@ -134,7 +136,9 @@ void Cutter::FindFrames(uint32_t frame) {
     if (before->to_ns > cut_.from_ns + kRoundingNs || before->to_ns + kRoundingNs < cut_.from_ns) break;
     cut_.from_ns = before->from_ns;
   }
-  const std::vector<FrameCut::Time>& compared = references.empty() ? others : references;
+  // As FindSlowFrames: the frame itself may be the only reference.
+  const bool has_references = zone_.is_reference || !references.empty();
+  const std::vector<FrameCut::Time>& compared = has_references ? references : others;
   cut_.compared = compared.size();
   const size_t taken = std::min(compared.size(), kMaxReferences);
   for (size_t i = 0; i < taken; ++i) cut_.references.push_back(compared[i * compared.size() / taken]);
@@ -320,6 +324,16 @@ void Cutter::FindSpans() {
       add(FrameSpan::kUnknown, from_ns - time.from_ns, ThreadParts::kNoSample);
       parts.Split(from_ns, to_ns, add);
       add(FrameSpan::kUnknown, time.to_ns - to_ns, ThreadParts::kNoSample);
+    }
+  }
+}
+
+// Those of parts that no span is in: the whole profile's.
+void Cutter::DropNames() {
+  const PartNames all = std::exchange(cut_.names, {});
+  for (std::vector<FrameSpan>& spans : cut_.spans) {
+    for (FrameSpan& span : spans) {
+      if (span.part != FrameSpan::kUnknown) span.part = cut_.names.Of(all[span.part].kind, all[span.part].text);
     }
   }
 }

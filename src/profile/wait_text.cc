@@ -39,9 +39,12 @@ std::string PreempterText(const Profile& profile, const ProfilePreempter& preemp
   std::string text = absl::StrCat("`", profile.strings[preempter.command], "` (tid ", preempter.tid, ")");
   if (preempter.tid == 0) text = "no thread: its CPU was idle, as when a CPU quota (cgroup) is used up";
   if (preempter.is_own) text += " of this program";
-  if (preempter.others == 0) return absl::StrCat(text, is_exact ? "" : ", and perhaps others");
-  const std::string others = absl::StrCat(is_exact ? "" : "at least ", preempter.others,
-                                          preempter.tid != 0 ? " other thread" : " thread", preempter.others == 1 ? "" : "s");
+  const char* const perhaps =
+      preempter.tid == 0 ? "; others may have run for less of the time" : ", and perhaps others";
+  if (preempter.others == 0) return absl::StrCat(text, is_exact ? "" : perhaps);
+  const std::string others =
+      absl::StrCat(is_exact ? "" : "at least ", preempter.others, preempter.tid != 0 ? " other thread" : " thread",
+                   preempter.others == 1 ? "" : "s");
   return absl::StrCat(text, preempter.tid == 0 ? "; less of the time ran " : " and ", others);
 }
 

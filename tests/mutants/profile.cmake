@@ -67,3 +67,6 @@ mutant(idle_cpu_of_others_is_throttled FILE src/profile/frame_causes.cc TEST pro
 mutant(stolen_before_the_frame FILE src/profile/stolen_time.cc TEST session_test CASES "[stolen_times]"
        FROM [[counter.points[i - 1].time_ns >= frame.from_ns && ]] TO [[]]
        SAYS "What the machine took before a frame is told as a cause of the frame.")
+mutant(only_reference_is_none FILE src/profile/frame_cut.cc TEST profile_test CASES "[frame_cut]"
+       FROM [[zone_.is_reference || !references.empty();]] TO [[!references.empty();]]
+       SAYS "A frame that is the only reference is shown beside frames that it was not compared with.")

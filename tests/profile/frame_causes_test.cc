@@ -65,6 +65,9 @@ TEST_CASE("preemption names who ran for the largest share", "[profile][causes]")
   CHECK(TextOf({{"swapper/0", 8}, {"make", 3}}) ==
         "no thread: its CPU was idle, as when a CPU quota (cgroup) is used up; less of the time ran 1 thread");
   CHECK(TextOf({{"cc1plus", 8}, {"", 3}}) == "`cc1plus`, and perhaps others");
+  CHECK(
+      TextOf({{"swapper/0", 8}, {"", 3}}) ==
+      "no thread: its CPU was idle, as when a CPU quota (cgroup) is used up; others may have run for less of the time");
   CHECK(TextOf({{"cc1plus", 3}, {"", 8}}).empty());
   CHECK(TextOf({{"", 8}}).empty());
 }
@@ -279,6 +282,18 @@ TEST_CASE("a CPU quota explains a preempted wait as far as it was used up", "[pr
     const bool is_told =
         game.text().find("could have run in Render(), but a CPU quota (cgroup) was used up") != std::string::npos;
     CHECK(is_told == (one.throttled_ms != 0));
+  }
+}
+
+TEST_CASE("a filter by time leaves the reason why a frame has no samples", "[profile][causes]") {
+  for (const uint64_t merged : {10, 0}) {
+    Profile profile = MergedFrames(merged, 5, false, true);
+    profile.accounting.times_forgotten = merged * 10;
+    const Profile filtered = profile.Filtered({.from_ns = kBegin, .to_ns = kBegin + 1000 * kMs});
+    const std::vector<SlowFrame> slow = FindSlowFrames(filtered, {.frames = 1});
+    REQUIRE((slow.size() == 1 && !slow[0].causes.empty()));
+    CHECK(slow[0].causes[0].kind == Kind::kUnknown);
+    CHECK(slow[0].causes[0].remedy == (merged != 0 ? "a larger SessionOptions::memory_bytes" : "SessionClock::kWall"));
   }
 }
 

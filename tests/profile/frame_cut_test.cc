@@ -100,6 +100,38 @@ TEST_CASE("the cut of a frame has its parts, with or without the frames that it 
   }
 }
 
+TEST_CASE("a frame that is the only reference is compared with itself, which the cut leaves out",
+          "[profile][frame_cut]") {
+  Profile profile = testing::HitchProfile(1).Make();
+  for (ProfileZone& zone : profile.zones) zone.is_reference = false;
+  const uint32_t zone = testing::HitchOf(profile).zone;
+  profile.zones[zone].is_reference = true;
+  const SlowFrame frame = ExplainFrame(profile, zone);
+  CHECK(frame.excess_ns() == 0);
+  const FrameCut cut = CutFrame(profile, frame, References::kTake);
+  CHECK((cut.compared == 0 && cut.references.empty()));
+}
+
+TEST_CASE("a cut has the names of its spans alone", "[profile][frame_cut]") {
+  Profile profile = testing::HitchProfile(1).Make();
+  const SlowFrame frame = testing::HitchOf(profile);
+  // In a frame long after it.
+  profile.strings.emplace_back("elsewhere");
+  ProfileZone zone = profile.zones[frame.zone];
+  zone.from_ns = zone.to_ns + 1'000'000'000, zone.to_ns = zone.from_ns + 1;
+  zone.name = static_cast<uint32_t>(profile.strings.size() - 1);
+  zone.is_frame = false;
+  profile.zones.push_back(zone);
+  const FrameCut cut = CutFrame(profile, frame, References::kTake);
+  std::set<uint32_t> used;
+  for (const std::vector<FrameSpan>& spans : cut.spans) {
+    for (const FrameSpan& span : spans) {
+      if (span.part != FrameSpan::kUnknown) used.insert(span.part);
+    }
+  }
+  CHECK(used.size() == cut.names.size());
+}
+
 TEST_CASE("the cut of any frame of any profile is a profile, and its spans have no gaps", "[profile][frame_cut]") {
   size_t frames = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
