@@ -30,6 +30,8 @@ struct LiveStack {
   StackEnd end{};        // Why the walk stopped.
   uint32_t guesses = 0;  // Number of frames that are not confirmed: StackFrame::is_guess.
   Words pcs;             // Innermost first.
+  // Number of frames that were left out, before the last `outer` ones: as UnwoundStack's. CallStack::outer.
+  uint32_t omitted = 0, outer = 0;
 
   // Returns the number of frames.
   size_t size() const { return pcs.size(); }

@@ -61,10 +61,14 @@ class LiveUnwinder {
 
   // Unwinds the calling thread; the innermost frame is the caller of this function. Thread-safe and async-signal-safe:
   // does not allocate, lock or wait, and preserves errno. Takes 2 KiB of stack and 20-60 ns for each frame.
-  UnwoundStack CurrentStack(std::span<StackFrame> frames) noexcept;
+  //
+  // If the stack has more frames than fit, the walk ends when the room is full (kLimit). Unless `outer`, at most
+  // frames.size(), is not 0: then the walk goes on, and the last `outer` of `frames` are the outermost frames. Those
+  // between are left out, at most about 65,536 of them (UnwoundStack::omitted); then the walk ends there (kLimit).
+  UnwoundStack CurrentStack(std::span<StackFrame> frames, uint32_t outer = 0) noexcept;
 
   // As CurrentStack, for the code that a signal interrupted. `context` is the third argument of an SA_SIGINFO handler.
-  UnwoundStack InterruptedStack(const void* context, std::span<StackFrame> frames) noexcept;
+  UnwoundStack InterruptedStack(const void* context, std::span<StackFrame> frames, uint32_t outer = 0) noexcept;
 
   // Returns the statistics. Not while another thread is in Maintain.
   LiveStats stats() const;

@@ -47,12 +47,16 @@ struct FullDumps {
 struct CallStack {
   enum class Kind : uint8_t { kNone, kFramePointers, kUserDump, kLive };
   Kind kind = Kind::kNone;
-  // Maximum depth in calls; 0 means kernel.perf_event_max_stack, for kLive 512. kFramePointers: more than that sysctl
-  // is InvalidArgument.
+  // Maximum depth in calls; 0 means kernel.perf_event_max_stack, for kLive 1,024, 256 of them `outer`. kFramePointers:
+  // more than that sysctl is InvalidArgument.
   uint16_t depth = 0;
   uint32_t stack_bytes = 0;  // kUserDump: bytes of the stack, a multiple of 8, at most 60 KiB.
   FullDumps full{};          // kUserDump.
   std::unique_ptr<unwind::LiveWalker> (*stacks)() = nullptr;  // kLive: perfkit::LiveStacks.
+  // kLive: of `depth`, the calls that are kept of the outer end of deeper stacks. Those between are left out
+  // (LiveStack::omitted), but the walk takes time for them: 20-60 ns each. 0 means that the walk ends at `depth`, so
+  // the root of deeper stacks is not known. Must be less than `depth`.
+  uint16_t outer = 0;
 
   static constexpr CallStack None() { return {}; }
   // The kernel follows frame pointers. Cheap, but stacks are wrong or short if code has no frame pointers. On arm64
@@ -66,13 +70,17 @@ struct CallStack {
   static constexpr CallStack UserDump(uint32_t bytes, FullDumps full = {}) { return {Kind::kUserDump, 0, bytes, full}; }
   // The sampled thread walks its own stack in a handler of SIGTRAP, which perfkit installs and never removes. A
   // sleeping system call may end with EINTR (docs/sampling.md, Live stacks). Complete, and without a copy of the stack.
-  // Requires RingMode::kStream, a depth of at most 2,048, and Target::ThisThread, Target::AllThreads or Target::Thread
+  // Requires RingMode::kStream, a depth of at most 7,900 (a record has at most 64 KiB), and Target::ThisThread,
+  // Target::AllThreads or Target::Thread
   // with a thread of this process (else InvalidArgument); at most 16 such samplers exist at once (else
   // ResourceExhausted). `stacks` is perfkit::LiveStacks (component perfkit::dwarf). Each stack is a record of its own:
   // LiveStack. Before Linux 5.13, rings are always Rings::kPerThread, and Open fails (InvalidArgument) unless
   // `user_only` is set or each event with a stack excludes the kernel.
-  static constexpr CallStack Live(std::unique_ptr<unwind::LiveWalker> (*stacks)(), uint16_t depth = 0) {
-    return {Kind::kLive, depth, 0, {}, stacks};
+  static constexpr CallStack Live(std::unique_ptr<unwind::LiveWalker> (*stacks)(), uint16_t depth = 0,
+                                  uint16_t outer = 0) {
+    CallStack stack{Kind::kLive, depth, 0, {}, stacks};
+    stack.outer = outer;
+    return stack;
   }
 };
 

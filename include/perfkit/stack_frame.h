@@ -18,7 +18,7 @@ enum class StackEnd : uint8_t {
   kNoInfo,       // The last frame has neither call frame information nor a frame pointer.
   kUnreadable,   // The caller's frame would be outside of the stack: damaged, or the memory was not present.
   kNoProgress,   // The caller's frame would not be above its callee's: damaged.
-  kLimit,        // There are more frames than room for them.
+  kLimit,        // There are more frames than room for them, or than a walk may leave out (LiveUnwinder).
   kNoStack,      // No byte of the stack was copied: not asked for, or not present. There is one frame.
   kNoRegisters,  // The sample has no registers of 64-bit user code, e.g. that of a kernel thread. There is no frame.
   kNotReady,     // The next pc lies in a module whose unwind tables were still to be built: soon after Session::Start.
@@ -45,6 +45,9 @@ struct StackFrame {
 };
 
 // The result of unwinding one stack.
+//
+//   f0 f1 f2 … f599 │ f9600 … f9999     room for 1,000 frames, 400 of them for the outermost calls: `outer` is 400,
+//                                       and 9,000 are omitted
 struct UnwoundStack {
   uint32_t frames = 0;    // Number of frames found.
   uint32_t guesses = 0;   // Those of them that are guesses.
@@ -53,8 +56,13 @@ struct UnwoundStack {
   // Of a dump: bytes from the stack pointer to the outermost frame, the size of a dump that holds these frames
   // (StackUse). 0 for live stacks.
   uint32_t stack_bytes = 0;
+  // Frames that were found and left out, because there was no room: between frames [0, frames - outer) and the last
+  // `outer` ones.
+  uint32_t omitted = 0;
+  uint32_t outer = 0;  // 0 if `omitted` is 0.
 
-  bool complete() const { return end == StackEnd::kRoot; }
+  // Returns true if no frame is missing.
+  bool complete() const { return end == StackEnd::kRoot && omitted == 0; }
   bool operator==(const UnwoundStack&) const = default;
 };
 

@@ -20,10 +20,13 @@ std::optional<LiveStack> LiveStack::Parse(const RawRecord& record, const SampleL
   fields.Take(state);
   fields.TakeList(marks, LiveRecord::MarkWords(count - 1), sizeof(uint64_t));
   if (!fields.ok() || LiveRecord::EndOf(state) > static_cast<uint8_t>(StackEnd::kNotReady)) return std::nullopt;
+  if (LiveRecord::OuterOf(state) > count - 1) return std::nullopt;
   stack.pcs = Words(pcs.data(), count - 1);
   stack.marks = Words(marks.data(), marks.size() / sizeof(uint64_t));
   stack.end = static_cast<StackEnd>(LiveRecord::EndOf(state));
   stack.guesses = LiveRecord::GuessesOf(state);
+  stack.omitted = LiveRecord::OmittedOf(state);
+  stack.outer = LiveRecord::OuterOf(state);
   const SampleId who = ring::TrailerOf(record, layout);
   stack.pid = who.pid.value_or(0);
   stack.tid = who.tid.value_or(0);

@@ -33,7 +33,7 @@ struct WordWriter {
 
 PERFKIT_IN_HANDLER void PutFrames(WordWriter& out, const UnwoundStack& stack, const StackFrame* frames) {
   for (size_t i = 0; i < stack.frames; ++i) out.Put(frames[i].pc);
-  out.Put(LiveRecord::State(static_cast<uint8_t>(stack.end), stack.guesses));
+  out.Put(LiveRecord::State(static_cast<uint8_t>(stack.end), stack.guesses, stack.omitted, stack.outer));
   for (size_t i = 0; i < stack.frames;) {
     uint64_t marks = 0;
     for (unsigned shift = 0; shift < 64 && i < stack.frames; shift += 2, ++i) {
@@ -119,7 +119,7 @@ PERFKIT_IN_HANDLER void LiveStackHandler::Take(StackRing& ring, uint32_t number,
   const size_t trailer_bytes = 8 * trailer_fields_;
   // If not even the shortest record fits, the stack is not walked. The size of its record is known after the walk only.
   if (!rings_.HasRoom(ring, LiveRecord::Bytes(1, trailer_bytes))) return Skip(number, StackSkip::kRingFull);
-  UnwoundStack stack = walker_->Walk(registers, ring.room);
+  UnwoundStack stack = walker_->WalkBothEnds(registers, ring.room, ring.outer);
   if (stack.frames > rings_.shape().depth) stack.frames = rings_.shape().depth;
   if (rings_.HasRoom(ring, LiveRecord::Bytes(stack.frames, trailer_bytes))) {
     Write(ring, number, stack);

@@ -24,7 +24,8 @@ absl::StatusOr<StackRings::Shape> LiveStackReader::ChooseShape() const {
   const uint32_t depth = plan_.FullLevel().stack;
   // A ring holds at least two records of full depth.
   const size_t least = std::max(StackRings::kMinBytes, std::bit_ceil(2 * LiveRecord::Bytes(depth, kTrailerBytes)));
-  StackRings::Shape shape{.rings = 2, .ring_bytes = StackRings::kDefaultBytes, .depth = depth};
+  StackRings::Shape shape{
+      .rings = 2, .ring_bytes = StackRings::kDefaultBytes, .depth = depth, .outer = plan_.OuterDepth()};
   if (plan_.many_threads()) {
     const absl::StatusOr<std::vector<pid_t>> threads = proc::ListThreads(0);
     if (!threads.ok()) return sys::WithDescriptorRemedy(threads.status());

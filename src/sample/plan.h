@@ -108,6 +108,8 @@ class Plan {
   }
   // Returns the requested level.
   SamplingLevel FullLevel() const;
+  // Returns the number of frames that live stacks keep of their outer ends: CallStack::outer.
+  uint32_t OuterDepth() const;
   // Returns the size below which a stack is not worth taking: bytes of a dump, or calls of a chain.
   uint32_t MinStack() const;
   // Returns an estimate of the kernel's CPU time for one sample, in nanoseconds.

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "src/open/task_cpu.h"
 #include "src/proc/threads.h"
+#include "src/sample/live_record.h"
 #include "src/sample/plan.h"
 
 namespace perfkit::sample {
@@ -31,9 +32,9 @@ constexpr uint64_t kUserRegisters = 0;
 // The register that Sample::leaf_caller reads.
 constexpr uint64_t kChainRegisters = detail::kLinkRegister ? uint64_t{1} << *detail::kLinkRegister : 0;
 
-constexpr uint16_t kDeepestLive = 2048;
-// The default of kernel.perf_event_max_stack, and that of live stacks.
-constexpr uint32_t kDefaultDepth = 127, kDefaultLiveDepth = 512;
+static_assert(LiveRecord::Bytes(LiveRecord::kMaxFrames, 8 * detail::kTrailer.size()) <= UINT16_MAX);
+// The default of kernel.perf_event_max_stack, and those of live stacks: with 1,024 frames, two records fit into 32 KiB.
+constexpr uint32_t kDefaultDepth = 127, kDefaultLiveDepth = 1024, kDefaultOuterDepth = 256;
 
 absl::Status Refuse(std::string text) { return absl::Status(absl::StatusCode::kInvalidArgument, std::move(text)); }
 
@@ -98,9 +99,14 @@ absl::Status Plan::CheckLive() const {
         "live stacks need code that walks them. Remedy: CallStack::Live(perfkit::LiveStacks), from the component "
         "perfkit::dwarf");
   }
-  if (stack.depth > kDeepestLive) {
-    return Refuse(
-        absl::StrFormat("live stacks of %d calls were asked for. Remedy: at most %d.", stack.depth, kDeepestLive));
+  if (stack.depth > LiveRecord::kMaxFrames) {
+    return Refuse(absl::StrFormat("live stacks of %d calls were asked for. Remedy: at most %d, and CallStack::outer.",
+                                  stack.depth, LiveRecord::kMaxFrames));
+  }
+  if (stack.outer != 0 && stack.outer >= FullLevel().stack) {
+    return Refuse(absl::StrFormat("live stacks of %d calls, %d of them of the outer end, were asked for. Remedy: less "
+                                  "than all (CallStack::outer).",
+                                  FullLevel().stack, stack.outer));
   }
   if (!IsOwnThread()) {
     return Refuse(
@@ -158,6 +164,11 @@ SamplingLevel Plan::FullLevel() const {
     case Kind::kLive: return {.stack = stack.depth != 0 ? stack.depth : kDefaultLiveDepth};
   }
   return {};
+}
+
+uint32_t Plan::OuterDepth() const {
+  const CallStack& stack = options_.stack;
+  return stack.outer == 0 && stack.depth == 0 ? kDefaultOuterDepth : stack.outer;
 }
 
 uint32_t Plan::MinStack() const { return options_.stack.kind == Kind::kUserDump ? 512 : 8; }

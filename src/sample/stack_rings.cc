@@ -44,6 +44,7 @@ std::optional<StackRings> StackRings::Make(const Shape& shape) {
     StackRing& ring = made.rings_[i];
     ring.frames = reinterpret_cast<StackFrame*>(base + keys + rings + i * (frames / shape.rings));
     ring.room = {ring.frames, shape.depth};
+    ring.outer = shape.outer;
     ring.data = base + keys + rings + frames + i * shape.ring_bytes;
     made.readers_.emplace_back(&ring.page, Bytes(ring.data, shape.ring_bytes));
   }
@@ -173,7 +174,10 @@ void StackRings::GiveBack(bool scarce, uint64_t now_ns) {
 
 // Only the size of the span changes, which is one word.
 void StackRings::Limit(uint32_t frames) {
-  for (size_t i = 0; i < shape_.rings; ++i) rings_[i].room = {rings_[i].frames, std::min(frames, shape_.depth)};
+  for (size_t i = 0; i < shape_.rings; ++i) {
+    rings_[i].outer = frames < shape_.depth ? 0 : shape_.outer;
+    rings_[i].room = {rings_[i].frames, std::min(frames, shape_.depth)};
+  }
 }
 
 size_t StackRings::taken() const {

@@ -47,6 +47,7 @@ struct alignas(64) StackRing {
   // The part of it that walks may use. Constructed here, because handlers may not call std::span's constructor:
   // PERFKIT_IN_HANDLER.
   std::span<StackFrame> room;
+  uint32_t outer;  // The part of `room` that is for the outermost calls.
 };
 
 // Enter to Publish are for handlers: async-signal-safe. All others are for the reader: not thread-safe.
@@ -61,6 +62,7 @@ class StackRings {
     size_t rings = 0;       // A power of two.
     size_t ring_bytes = 0;  // A power of two.
     uint32_t depth = 0;     // Maximum number of frames.
+    uint32_t outer = 0;     // Those of them that are for the outermost calls.
   };
 
   // Returns nullopt if there is not enough memory; errno says why.
@@ -89,7 +91,8 @@ class StackRings {
   void Ended(pid_t tid);
   // Gives back rings. `scarce`: also rings of threads that were not sampled for a second.
   void GiveBack(bool scarce, uint64_t now_ns);
-  // Sets the maximum number of frames of later walks.
+  // Sets the maximum number of frames of later walks. If it is less than Shape::depth, walks end there: they don't look
+  // for the outermost calls, so that they take less time.
   void Limit(uint32_t frames);
   // Returns the number of rings that are taken.
   size_t taken() const;

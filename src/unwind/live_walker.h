@@ -7,10 +7,12 @@
 
 #include <ucontext.h>
 
+#include <cstdint>
 #include <span>
 
 #include "absl/status/status.h"
 #include "perfkit/stack_frame.h"
+#include "src/base/in_handler.h"
 
 namespace perfkit::unwind {
 
@@ -33,6 +35,12 @@ class LiveWalker {
   // and async-signal-safe: does not allocate, lock or wait, triggers no lazy binding, and preserves errno. Uses a few
   // KiB of the stack on which the handler runs. If a handler leaves it by longjmp, retired tables are never freed.
   virtual UnwoundStack Walk(const ucontext_t& interrupted, std::span<StackFrame> frames) noexcept = 0;
+  // As Walk. If more frames are found than fit, keeps the `outer` outermost ones, too, and leaves out those between
+  // (UnwoundStack::omitted). 0 means as Walk.
+  PERFKIT_IN_HANDLER virtual UnwoundStack WalkBothEnds(const ucontext_t& interrupted, std::span<StackFrame> frames,
+                                                       uint32_t) noexcept {
+    return Walk(interrupted, frames);
+  }
 };
 
 }  // namespace perfkit::unwind

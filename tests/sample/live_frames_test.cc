@@ -114,6 +114,42 @@ TEST_CASE("no stack has more frames than were asked for", "[live][law]") {
   CHECK(full > stacks / 2);
 }
 
+// Says what it was asked for.
+class BothEndsWalker : public testing::FlatWalker {
+ public:
+  PERFKIT_IN_HANDLER UnwoundStack WalkBothEnds(const ucontext_t& context, std::span<StackFrame> frames,
+                                               uint32_t outer) noexcept override {
+    UnwoundStack stack = Walk(context, frames);
+    stack.omitted = 1000 * outer + 7;
+    stack.outer = 1;
+    return stack;
+  }
+
+  static std::unique_ptr<unwind::LiveWalker> Make() { return std::make_unique<BothEndsWalker>(); }
+};
+
+TEST_CASE("a stack says how many calls of its middle were left out", "[live][law]") {
+  for (const auto& [depth, outer, expected] : {std::array{0, 0, 256}, std::array{100, 0, 0}, std::array{100, 30, 30}}) {
+    SamplerOptions options = LiveOptions(1000, BothEndsWalker::Make);
+    options.stack.depth = static_cast<uint16_t>(depth);
+    options.stack.outer = static_cast<uint16_t>(outer);
+    auto sampler = Sampler::Open(options);
+    REQUIRE(sampler.ok());
+    REQUIRE(sampler->Start().ok());
+    DescendFor(1, 20'000'000);
+    REQUIRE(sampler->Stop().ok());
+    uint64_t stacks = 0;
+    sampler->Drain([&](const SamplerRecord& record) {
+      Dispatch(record, sampler->layout(), [&](const LiveStack& stack) {
+        ++stacks;
+        CHECK(stack.omitted == 1000 * static_cast<uint32_t>(expected) + 7);
+        CHECK(stack.outer == 1);
+      });
+    });
+    CHECK(stacks > 0);
+  }
+}
+
 // Returns false if more records than a few were late: the kernel's own are, where its CPUs are taken away.
 bool IsMergedInOrder() {
   testing::Spinners spinners(4);

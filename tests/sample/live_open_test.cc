@@ -45,8 +45,12 @@ TEST_CASE("live stacks without who walks them, too deep, or of rings that overwr
       1000, +[]() -> std::unique_ptr<unwind::LiveWalker> { return nullptr; });
   CheckRefused(options, Target::ThisThread(), kInvalid, "no code that walks");
   options = LiveOptions(1000);
-  options.stack.depth = 2049;
-  CheckRefused(options, Target::ThisThread(), kInvalid, "at most 2048");
+  options.stack.depth = LiveRecord::kMaxFrames + 1;
+  CheckRefused(options, Target::ThisThread(), kInvalid, "at most 7900");
+  options.stack.depth = LiveRecord::kMaxFrames;
+  CHECK(Sampler::Open(options).ok());
+  options.stack.depth = options.stack.outer = 20;
+  CheckRefused(options, Target::ThisThread(), kInvalid, "20 of them of the outer end");
   options = LiveOptions(1000);
   options.mode = RingMode::kOverwrite;
   CheckRefused(options, Target::ThisThread(), kInvalid, "kStream");
@@ -140,7 +144,7 @@ TEST_CASE("a stack's frames keep their marks, and a caller gets as many as it as
   constexpr size_t kFrames = 70;
   builder.U64(5).U64(kFrames + 1).U64(-512);
   for (size_t i = 0; i < kFrames; ++i) builder.U64(1000 + i);
-  builder.U64(LiveRecord::State(static_cast<uint8_t>(StackEnd::kLimit), 3));
+  builder.U64(LiveRecord::State(static_cast<uint8_t>(StackEnd::kLimit), 3, 0x12'3456, kFrames));
   for (size_t word = 0; word < LiveRecord::MarkWords(kFrames); ++word) builder.U64(0xe4e4'e4e4'e4e4'e4e4);  // 0 1 2 3
   builder.U64(uint64_t{8} << 32 | 7).U64(99).U64(42);
   const std::string text = builder.Finish(RecordType::kCallchainDeferred);
@@ -155,6 +159,8 @@ TEST_CASE("a stack's frames keep their marks, and a caller gets as many as it as
   CHECK(stack->time_ns == 99);
   CHECK(stack->end == StackEnd::kLimit);
   CHECK(stack->guesses == 3);
+  CHECK(stack->omitted == 0x12'3456);
+  CHECK(stack->outer == kFrames);
   std::array<StackFrame, 100> frames;
   CHECK(stack->CopyTo(frames) == kFrames);
   for (size_t i = 0; i < kFrames; ++i) {
@@ -179,6 +185,7 @@ TEST_CASE("what is no live stack is none", "[live]") {
   CHECK_FALSE(refused(RecordBuilder().U64(1).U64(1).U64(-512).U64(0)));
   CHECK(refused(RecordBuilder().U64(1).U64(1).U64(-512).U64(0), RecordType::kComm));
   CHECK(refused(RecordBuilder().U64(1).U64(1).U64(-512).U64(200)));  // no such end
+  CHECK(refused(RecordBuilder().U64(1).U64(1).U64(-512).U64(LiveRecord::State(0, 0, 1, 1))));  // more outer than all
   CHECK(refused(RecordBuilder().U64(1).U64(0).U64(-512).U64(0)));
   CHECK(refused(RecordBuilder().U64(1).U64(1).U64(-128).U64(0)));
   for (const uint64_t count : {uint64_t{3}, uint64_t{1} << 40, ~uint64_t{0}}) {

@@ -9,8 +9,13 @@
 //   bool IsCallOf(uint64_t address, uint64_t pc);                  returns true if a call before `address` may have led
 //                                                                  to `pc`
 //   FullRegisters Innermost();                                     returns the registers of the innermost frame
+//
+// If `outer` is not 0, a walk that has filled its room goes on, and overwrites the last `outer` frames in turns:
+//
+//   frames   [ 0 1 2 3 4 5 | 16 17 14 15 ]     outer = 4, laps = 2: frames 6 to 13 are overwritten
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 
@@ -29,18 +34,56 @@ struct StackWalk {
   UnwoundStack found{};
   std::optional<FullRegisters> full{};  // The registers of frame `full_at`, once a frame has needed them.
   uint32_t full_at = 0;
-  uint32_t slow = 0;  // frames that needed all registers
+  uint32_t slow = 0;   // frames that needed all registers
+  uint32_t outer = 0;  // Number of the last ones of `frames` that are for the outermost calls. At most frames.size().
+  uint32_t laps = 0;   // How often the room was full.
+
+  // Limits walks of damaged stacks, where signal frames may lead in a circle.
+  static constexpr uint32_t kMaxOmitted = 1 << 16;
 
   // Ends the walk. Returns false.
   bool End(StackEnd end) { return found.end = end, false; }
 
   // Adds the current frame to the stack. Returns false if there is no room: then the walk has ended.
   bool Push() {
-    if (found.frames == frames.size()) return End(StackEnd::kLimit);
+    if (found.frames == frames.size() && !Wrap()) return End(StackEnd::kLimit);
     frames[found.frames++] = {at.pc, !at.interrupted, at.guess};
     found.guesses += at.guess;
     return true;
   }
+
+  // Makes room for the next frame in `outer`. Returns false if the walk has to end. Requires that the room is full.
+  bool Wrap() {
+    if (outer == 0 || uint64_t{laps} * outer >= kMaxOmitted) return false;
+    ++laps;
+    found.frames = inner();
+    return true;
+  }
+  // Puts the outermost frames into order, and counts those that were overwritten. Call it once the walk has ended.
+  void Finish() {
+    if (laps == 0) return;
+    const uint32_t newest = found.frames - inner();
+    std::rotate(frames.begin() + inner(), frames.begin() + found.frames, frames.end());
+    found.frames = static_cast<uint32_t>(frames.size());
+    found.omitted = (laps - 1) * outer + newest;
+    found.outer = found.omitted == 0 ? 0 : outer;
+    found.guesses = static_cast<uint32_t>(
+        std::count_if(frames.begin(), frames.end(), [](const StackFrame& frame) { return frame.is_guess; }));
+  }
+
+  // Returns the number of the latest frame, counted from the innermost one.
+  uint32_t Index() const { return found.frames - 1 + laps * outer; }
+  // Returns false if frame `index` has another pc. Frames that were overwritten may have any.
+  bool MayHave(uint32_t index, uint64_t pc) const {
+    if (laps > 0 && index >= inner()) {
+      if (index + outer <= Index()) return true;
+      index = inner() + (index - inner()) % outer;
+    }
+    return frames[index].pc == pc;
+  }
+
+ private:
+  uint32_t inner() const { return static_cast<uint32_t>(frames.size()) - outer; }
 };
 
 // Returns the address to look up for a frame.
@@ -89,10 +132,10 @@ bool SlowStep(StackWalk<Stack>& walk, Code& code, StackEnd& why) {
     walk.full = code.Innermost();
     walk.full_at = 0;
   }
-  const uint32_t here = walk.found.frames - 1;
+  const uint32_t here = walk.Index();
   for (; walk.full_at < here; ++walk.full_at) {
     if (!StepAll<Machine>(walk.stack, code, *walk.full, why)) return why = StackEnd::kNoInfo, false;
-    if (walk.full->ValueOr0(Machine::kPc) != walk.frames[walk.full_at + 1].pc) return why = StackEnd::kNoInfo, false;
+    if (!walk.MayHave(walk.full_at + 1, walk.full->ValueOr0(Machine::kPc))) return why = StackEnd::kNoInfo, false;
   }
   if (!StepAll<Machine>(walk.stack, code, *walk.full, why)) return false;
   ++walk.full_at;

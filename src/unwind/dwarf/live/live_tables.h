@@ -37,12 +37,17 @@ class LiveTables final : public LiveWalker {
 
   absl::Status Maintain() override { return MaintainUpTo(kAllCode); }
   absl::Status MaintainBriefly() override { return MaintainUpTo(brief_code_bytes_); }
-  UnwoundStack Walk(const ucontext_t& interrupted, std::span<StackFrame> frames) noexcept override;
+  UnwoundStack Walk(const ucontext_t& interrupted, std::span<StackFrame> frames) noexcept override {
+    return WalkBothEnds(interrupted, frames, 0);
+  }
+  UnwoundStack WalkBothEnds(const ucontext_t& interrupted, std::span<StackFrame> frames,
+                            uint32_t outer) noexcept override;
   // As LiveUnwinder::stats.
   LiveStats stats() const;
 
-  // Walks from a frame of the calling thread with these registers. `skip`: omits that frame.
-  UnwoundStack WalkFrom(const FullRegisters& registers, bool skip, std::span<StackFrame> frames) noexcept;
+  // Walks from a frame of the calling thread with these registers. `skip`: omits that frame. `outer`: as WalkBothEnds.
+  UnwoundStack WalkFrom(const FullRegisters& registers, bool skip, std::span<StackFrame> frames,
+                        uint32_t outer = 0) noexcept;
 
  private:
   using Modules = std::vector<std::shared_ptr<const LiveModule>>;

@@ -41,12 +41,13 @@ LiveUnwinder::~LiveUnwinder() = default;
 absl::Status LiveUnwinder::Maintain() { return tables_->Maintain(); }
 LiveStats LiveUnwinder::stats() const { return tables_->stats(); }
 
-UnwoundStack LiveUnwinder::InterruptedStack(const void* context, std::span<StackFrame> frames) noexcept {
-  return tables_->Walk(*static_cast<const ucontext_t*>(context), frames);
+UnwoundStack LiveUnwinder::InterruptedStack(const void* context, std::span<StackFrame> frames,
+                                            uint32_t outer) noexcept {
+  return tables_->WalkBothEnds(*static_cast<const ucontext_t*>(context), frames, outer);
 }
 
-UnwoundStack LiveUnwinder::CurrentStack(std::span<StackFrame> frames) noexcept {
-  const UnwoundStack stack = tables_->WalkFrom(OwnRegisters(), true, frames);
+UnwoundStack LiveUnwinder::CurrentStack(std::span<StackFrame> frames, uint32_t outer) noexcept {
+  const UnwoundStack stack = tables_->WalkFrom(OwnRegisters(), true, frames, outer);
   return stack;
 }
 

@@ -148,7 +148,12 @@ void FollowFastPath(StackWalk<OwnStackReader>& walk, const LiveCode& code) {
   const auto room = static_cast<uint32_t>(walk.frames.size());
   uint32_t n = walk.found.frames;
   Rule rule;
-  while (n < room && !at.guess && code.FastPathRuleAt(CodeOf(at), rule)) {
+  while (!at.guess && code.FastPathRuleAt(CodeOf(at), rule)) {
+    if (n == room) [[unlikely]] {
+      walk.found.frames = n;
+      if (!walk.Wrap()) break;
+      n = walk.found.frames;
+    }
     const FastPathFrame<Machine> next(rule, at);
     const uint64_t sp = at.sp;
     const StackFrame frame{at.pc, !at.interrupted, false};
@@ -171,13 +176,15 @@ void PrefetchRules(const LiveCache& cache, std::span<const StackFrame> last) {
 
 }  // namespace
 
-UnwoundStack LiveTables::Walk(const ucontext_t& interrupted, std::span<StackFrame> frames) noexcept {
+UnwoundStack LiveTables::WalkBothEnds(const ucontext_t& interrupted, std::span<StackFrame> frames,
+                                      uint32_t outer) noexcept {
   const auto at = reinterpret_cast<uint64_t>(&interrupted);
   const StackBytes context(at, std::as_bytes(std::span(&interrupted, 1)));
-  return WalkFrom(FromContext<Machine>(context, at), false, frames);
+  return WalkFrom(FromContext<Machine>(context, at), false, frames, outer);
 }
 
-UnwoundStack LiveTables::WalkFrom(const FullRegisters& registers, bool skip, std::span<StackFrame> frames) noexcept {
+UnwoundStack LiveTables::WalkFrom(const FullRegisters& registers, bool skip, std::span<StackFrame> frames,
+                                  uint32_t outer) noexcept {
   const base::Published<LiveMap>::Reader map(map_);
   PrefetchRules((*map).cache, frames);
   FullRegisters innermost = registers;
@@ -185,6 +192,7 @@ UnwoundStack LiveTables::WalkFrom(const FullRegisters& registers, bool skip, std
   const uint64_t sp = innermost.ValueOr0(Machine::kSp);
   StackWalk<OwnStackReader> walk{.at = {}, .stack = OwnStackReader(sp, stacks_.EndAbove(sp)), .frames = frames};
   StackEnd why = StackEnd::kNoInfo;
+  walk.outer = static_cast<uint32_t>(std::min<size_t>(outer, frames.size()));
   if (skip && !detail::StepAll<Machine>(walk.stack, code, innermost, why)) return {.end = why};
   walk.at = StateOf<Machine>(innermost);
   for (;;) {
@@ -194,6 +202,7 @@ UnwoundStack LiveTables::WalkFrom(const FullRegisters& registers, bool skip, std
     if (!Advance<Machine>(walk, code)) break;
     if (!guess) walk.stack.Settle(frame_sp);
   }
+  walk.Finish();
   if (walk.found.end == StackEnd::kNoMapping) {
     if (code.met_unready()) {
       walk.found.end = StackEnd::kNotReady;

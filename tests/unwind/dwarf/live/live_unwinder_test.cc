@@ -137,6 +137,72 @@ TEST_CASE_METHOD(LiveFixture, "no more frames than there is room for", "[live]")
   }
 }
 
+// Stacks of one place: of all frames, and of both ends.
+struct EndsLook {
+  size_t room = 0;
+  uint32_t outer = 0;
+  UnwoundStack whole_stack, ends_stack;
+  std::vector<StackFrame> whole, ends;
+};
+
+[[gnu::noinline]] void LookAtEnds(EndsLook& look) {
+  ucontext_t context;
+  if (getcontext(&context) != 0) return;
+  look.whole.resize(20'000);
+  look.whole_stack = live_unwinder->InterruptedStack(&context, look.whole);
+  look.ends.assign(look.room, {});
+  look.ends_stack = live_unwinder->InterruptedStack(&context, look.ends, look.outer);
+}
+
+[[gnu::noinline]] int FallToEnds(int depth, EndsLook& look) {
+  volatile char room[8] = {};
+  if (depth == 0) {
+    LookAtEnds(look);
+    return 0;
+  }
+  return FallToEnds(depth - 1, look) + room[depth % 8];
+}
+
+// Its frame needs all registers: its CFA is not found by the frame pointer alone.
+[[gnu::noinline]] int FallFromAligned(int depth, EndsLook& look) {
+  alignas(64) volatile char room[64] = {};
+  return FallToEnds(depth, look) + room[depth % 64];
+}
+
+TEST_CASE_METHOD(LiveFixture, "both ends of a deep stack are kept, and it is said what was left out", "[live]") {
+  constexpr int kDepth = testing::kSanitized ? 2'000 : 10'000;
+  EndsLook look;
+  const auto fall = [&](size_t room, uint32_t outer, int depth) {
+    look.room = room;
+    look.outer = outer;
+    std::thread([&] { FallFromAligned(depth, look); }).join();
+  };
+  for (const auto& [room, outer] : {std::pair<size_t, uint32_t>{100, 40}, {100, 1}, {64, 64}, {1000, 37}, {1, 1}}) {
+    fall(room, outer, kDepth);
+    INFO("room " << room << ", outer " << outer << ": " << StackEndName(look.ends_stack.end));
+    REQUIRE(look.whole_stack.complete());
+    REQUIRE(look.whole_stack.frames > kDepth);
+    CHECK(look.ends_stack.end == StackEnd::kRoot);
+    CHECK_FALSE(look.ends_stack.complete());
+    REQUIRE(look.ends_stack.frames == room);
+    CHECK(look.ends_stack.outer == outer);
+    CHECK(look.ends_stack.omitted == look.whole_stack.frames - room);
+    const auto whole = look.whole.begin();
+    CHECK(std::equal(look.ends.begin(), look.ends.end() - outer, whole));
+    CHECK(std::equal(look.ends.end() - outer, look.ends.end(), whole + look.whole_stack.frames - outer));
+  }
+  // One frame less than fits, all that fit, and one more.
+  fall(1, 0, 50);
+  CHECK((look.ends_stack.end == StackEnd::kLimit && look.ends_stack.omitted == 0 && look.ends_stack.outer == 0));
+  const uint32_t frames = look.whole_stack.frames;
+  for (const uint32_t room : {frames + 1, frames, frames - 1}) {
+    fall(room, 10, 50);
+    CHECK(look.ends_stack.omitted == frames - std::min(room, frames));
+    CHECK(look.ends_stack.complete() == (room >= frames));
+    CHECK(look.ends_stack.frames == std::min(room, frames));
+  }
+}
+
 TEST_CASE_METHOD(LiveFixture, "errno is kept", "[live]") {
   std::vector<StackFrame> frames(10);
   errno = 77;
