@@ -128,6 +128,16 @@ std::string_view FrameCauseKindName(FrameCause::Kind kind);
 // Returns "unknown", "likely" or "known".
 std::string_view FrameCauseConfidenceName(FrameCause::Confidence confidence);
 
+// What another thread of the process ran during a frame.
+struct FrameThread {
+  uint32_t thread = 0;  // Index in Profile::threads.
+  uint64_t ns = 0;      // Its time on a CPU in the frame, by samples of the first clock.
+  // The stack that most of these samples have, and its share of `ns`: index in Profile::stacks, or ProfileStack::kRoot.
+  uint32_t stack = ProfileStack::kRoot;
+  StackQuality quality = StackQuality::kNone;
+  uint64_t stack_ns = 0;
+};
+
 // A frame that took longer than usual.
 struct SlowFrame {
   uint32_t zone = 0;      // Index of the frame in Profile::zones.
@@ -141,6 +151,9 @@ struct SlowFrame {
   // Sorted by share_ns, the largest first; the shares sum to excess_ns(). A cause of kUnknown, "medians that do not add
   // up", accounts for `rest_ns`; its share may be negative.
   std::vector<FrameCause> causes;
+  // The threads that ran for a tenth of the frame or more, the longest first, without the frame's and the session's
+  // own.
+  std::vector<FrameThread> others;
 
   int64_t excess_ns() const { return static_cast<int64_t>(ns) - static_cast<int64_t>(usual_ns); }
 };

@@ -204,6 +204,10 @@ void Cutter::FindUsed() {
     use_wait(part.wait);
   }
   for (const FrameCount& count : cut_.frame.counts) stacks_.Use(count.stack);
+  for (const FrameThread& other : cut_.frame.others) {
+    threads_.Use(other.thread);
+    stacks_.Use(other.stack);
+  }
   for (const FrameCause& cause : cut_.frame.causes) {
     stacks_.Use(cause.stack);
     stacks_.Use(cause.thread_stack);
@@ -249,6 +253,10 @@ void Cutter::RenumberFrame() {
     part.wait = waits_(part.wait);
   }
   for (FrameCount& count : cut_.frame.counts) count.stack = stacks_(count.stack);
+  for (FrameThread& other : cut_.frame.others) {
+    other.thread = threads_(other.thread);
+    other.stack = stacks_(other.stack);
+  }
   for (FrameCause& cause : cut_.frame.causes) {
     cause.stack = stacks_(cause.stack);
     cause.thread_stack = stacks_(cause.thread_stack);
@@ -363,6 +371,10 @@ absl::Status CheckFrame(const Profile& profile, const SlowFrame& frame) {
   }
   for (const FrameCount& count : frame.counts) {
     if (!is_in(count.stack, profile.stacks.size())) return wrong("count's stack", count.stack, profile.stacks.size());
+  }
+  for (const FrameThread& other : frame.others) {
+    if (other.thread >= profile.threads.size()) return wrong("other thread", other.thread, profile.threads.size());
+    if (!is_in(other.stack, profile.stacks.size())) return wrong("other's stack", other.stack, profile.stacks.size());
   }
   for (const FrameCause& cause : frame.causes) {
     for (const uint32_t stack : {cause.stack, cause.thread_stack}) {

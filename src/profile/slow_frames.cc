@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "src/profile/busy_threads.h"
 #include "src/profile/frame_causes.h"
 #include "src/profile/frame_counts.h"
 #include "src/profile/frame_parts.h"
@@ -117,6 +118,7 @@ SlowFrame FrameGroup::Explain(uint32_t frame) const {
   std::stable_sort(slow.parts.begin(), slow.parts.end(),
                    [](const FramePart& a, const FramePart& b) { return a.excess_ns() > b.excess_ns(); });
   slow.causes = CausesOf(profile_, slow, WaitsOf(frame), ClockSamplesOf(frame), UsualBeside(frame));
+  slow.others = profile::BusyBeside(profile_, profile_.zones[frame]);
   return slow;
 }
 

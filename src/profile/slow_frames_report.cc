@@ -18,7 +18,7 @@ using profile::PartText;
 using profile::WeightText;
 
 constexpr size_t kMaxCauses = 5, kCauseColumns = 150;
-constexpr size_t kMaxParts = 6, kMaxCounts = 3, kMaxCalls = 10, kNameColumns = 32, kPartColumns = 90;
+constexpr size_t kMaxParts = 6, kMaxCounts = 3, kMaxOthers = 3, kMaxCalls = 10, kNameColumns = 32, kPartColumns = 90;
 
 std::string TimeText(uint64_t ns) { return WeightText(ns, ProfileUnit::kNanoseconds); }
 std::string ChangeText(int64_t ns) { return (ns < 0 ? "-" : "+") + TimeText(static_cast<uint64_t>(ns < 0 ? -ns : ns)); }
@@ -81,6 +81,20 @@ std::string CountTexts(const Profile& profile, const SlowFrame& frame) {
                     absl::StrFormat("%.0f", count->usual), OneLine(count->name));
     const std::string where = StackText(profile, count->stack);
     if (!where.empty()) text += WhereRow(where + absl::StrFormat(" (%.0f)", count->at_stack));
+  }
+  return text;
+}
+
+// Where the other threads were that ran for a quarter of the frame or more.
+std::string OtherTexts(const Profile& profile, const SlowFrame& frame) {
+  std::string text;
+  for (size_t i = 0; i < std::min(frame.others.size(), kMaxOthers); ++i) {
+    const FrameThread& other = frame.others[i];
+    if (other.ns < frame.ns / 4) break;
+    const std::string name = OneLine(profile::ThreadAndNumber(profile, other.thread));
+    text += absl::StrFormat("%14s %12s %12s  %s ran meanwhile\n", "", TimeText(other.ns), "", name);
+    const std::string where = StackText(profile, other.stack);
+    if (!where.empty()) text += WhereRow(where + absl::StrFormat(" (%s)", TimeText(other.stack_ns)));
   }
   return text;
 }
@@ -175,7 +189,7 @@ std::string FormatSlowFrame(const Profile& profile, const SlowFrame& frame) {
   }
   // The rows sum up to the excess in the headline.
   if (left_ns != 0) text += RowText(ChangeText(left_ns), "", "", "all else");
-  return text + CountTexts(profile, frame);
+  return text + CountTexts(profile, frame) + OtherTexts(profile, frame);
 }
 
 std::string FormatSlowFrames(const Profile& profile, const SlowFrameOptions& options) {

@@ -13,7 +13,6 @@ namespace {
 
 constexpr uint64_t kWakeUpNs = 200'000;  // from the waker's call to the end of the wait, on an idle CPU
 constexpr uint64_t kStopNs = 500'000;    // from the end of the wait to that of the waker's work, which was to wake it
-constexpr std::string_view kSessionThread = "perfkit-session";
 
 struct Open {
   ThreadActivity activity;

@@ -5,10 +5,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "perfkit/profile.h"
 
 namespace perfkit::profile {
+
+// Name of the session's own thread, which is no part of the program.
+inline constexpr std::string_view kSessionThread = "perfkit-session";
 
 // A thread between two times.
 struct ThreadActivity {

@@ -297,6 +297,22 @@ TEST_CASE("a filter by time leaves the reason why a frame has no samples", "[pro
   }
 }
 
+TEST_CASE("a slow frame tells where the other threads ran meanwhile", "[profile][causes]") {
+  Hitching game;
+  const uint32_t load = game.In("Load()", "/bin/game", ProfileStack::kRoot);
+  const uint32_t seldom = game.In("Seldom()", "/bin/game", ProfileStack::kRoot);
+  for (uint64_t i = 0; i < 8; ++i) game.Sample(game.worker(), game.now_ns() + i * kMs, i < 5 ? load : seldom);
+  for (uint64_t i = 0; i < 8; ++i) game.Sample(game.session_thread(), game.now_ns() + i * kMs, seldom);
+  game.Run(20);
+  game.Causes();
+  const std::vector<FrameThread>& others = game.frame().others;
+  REQUIRE(others.size() == 1);
+  CHECK((others[0].thread == game.worker() && others[0].ns == 8 * kMs));
+  CHECK((others[0].stack == load && others[0].stack_ns == 5 * kMs && others[0].quality == StackQuality::kWhole));
+  CHECK(game.text().find("8.000 ms               worker (2) ran meanwhile\n") != std::string::npos);
+  CHECK(game.text().find("   Load() (5.000 ms)\n") != std::string::npos);
+}
+
 TEST_CASE("a filter by zone that removes the outer zones changes no cause", "[profile][causes]") {
   Profile profile = MergedFrames(0, 5, true, false);
   const auto add = [&](const char* text) {

@@ -67,6 +67,12 @@ void CheckSameStacks(const Profile& profile, const SlowFrame& frame, const Frame
     CHECK(StackText(cut.profile, taken.thread_stack) == StackText(profile, cause.thread_stack));
     CHECK(FormatFrameCause(cut.profile, taken) == FormatFrameCause(profile, cause));
   }
+  REQUIRE(cut.frame.others.size() == frame.others.size());
+  for (size_t i = 0; i < frame.others.size(); ++i) {
+    const FrameThread &other = frame.others[i], &taken = cut.frame.others[i];
+    CHECK(cut.profile.ThreadName(taken.thread) == profile.ThreadName(other.thread));
+    CHECK(StackText(cut.profile, taken.stack) == StackText(profile, other.stack));
+  }
   for (size_t i = 0; i < frame.counts.size(); ++i) {
     CHECK(StackText(cut.profile, cut.frame.counts[i].stack) == StackText(profile, frame.counts[i].stack));
   }

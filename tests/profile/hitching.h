@@ -121,9 +121,11 @@ class Hitching {
     REQUIRE(slow.size() == 1);
     CheckShares(slow[0]);
     text_ = FormatSlowFrame(profile_, slow[0]);
+    frame_ = slow[0];
     return slow[0].causes;
   }
   const std::string& text() const { return text_; }
+  const SlowFrame& frame() const { return frame_; }
 
  private:
   uint32_t Event(std::string_view name, bool user_only) {
@@ -137,6 +139,7 @@ class Hitching {
   int number_ = 0;
   Profile profile_;
   std::string text_;
+  SlowFrame frame_;
 };
 
 }  // namespace perfkit::profile
