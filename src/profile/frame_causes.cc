@@ -27,9 +27,8 @@ using Confidence = FrameCause::Confidence;
 // The time that a page fault takes at most, if nothing but their number is known. Faults of 4 KiB take 0.3 to 6 us in
 // virtual machines, so this cuts off what was something else.
 constexpr double kMaxFaultNs = 20'000;
-constexpr double kMinFaults = 16, kMinFaultRatio = 2;  // of faults that are conspicuous
-constexpr uint64_t kMinGapIntervals = 4;               // shorter gaps may be chance: samples come at fixed intervals
-constexpr int64_t kMinBlamed = 50;                     // other threads are searched if the wait is 1/50 of the excess
+constexpr uint64_t kMinGapIntervals = 4;  // shorter gaps may be chance: samples come at fixed intervals
+constexpr int64_t kMinBlamed = 50;        // other threads are searched if the wait is 1/50 of the excess
 
 constexpr char kMedians[] = "medians that do not add up";
 constexpr char kKernelTells[] = "CAP_PERFMON, to sample the kernel";
@@ -46,21 +45,6 @@ struct SampledZone {
   uint32_t fault_stack = ProfileStack::kRoot;
   StackQuality fault_quality = StackQuality::kNone;
 };
-
-struct Faults {
-  double extra = 0;  // more than usual; 0 if they are not conspicuous, or not counted
-  uint32_t stack = ProfileStack::kRoot;
-  StackQuality quality = StackQuality::kNone;
-};
-
-Faults FaultsOf(const SlowFrame& frame) {
-  for (const FrameCount& count : frame.counts) {
-    if (!count.name.starts_with("page-faults") || count.value <= 0) continue;
-    const bool many = count.excess() >= kMinFaults && count.value >= kMinFaultRatio * count.usual;
-    return {.extra = many ? count.excess() : 0, .stack = count.stack, .quality = count.quality};
-  }
-  return {};
-}
 
 bool HasKernelCaller(const Profile& profile, uint32_t stack) {
   return IsInKernel(profile, stack) && IsInKernel(profile, profile.stacks[stack].parent);
@@ -377,7 +361,7 @@ class CauseFinder {
   const ZoneSamples& samples_;
   const UsualTimes& usual_;
   const ProfileZone& zone_;
-  const Faults faults_;
+  const FrameFaults faults_;
   int64_t stolen_ns_ = 0;      // what the machine took, and no cause has yet
   int64_t fault_room_ns_ = 0;  // what the rest of the page faults may have taken
   bool has_off_cpu_ = false;

@@ -71,6 +71,24 @@ size_t ClockOf(const Profile& profile) {
   return 0;
 }
 
+FrameFaults FaultsOf(const SlowFrame& frame) {
+  constexpr double kMinFaults = 16, kMinRatio = 2;  // of faults that are conspicuous
+  const FrameCount* most = nullptr;
+  double value = 0, usual = 0;
+  for (const FrameCount& count : frame.counts) {
+    const bool is_all = count.name.starts_with("page-faults");  // the last of the three by name; or "page-faults:u"
+    const bool is_kind = count.name.starts_with("minor-faults") || count.name.starts_with("major-faults");
+    if (count.value <= 0 || (!is_all && !is_kind)) continue;
+    value = is_all ? count.value : value + count.value;
+    usual = is_all ? count.usual : usual + count.usual;
+    if (is_all || most == nullptr || count.value > most->value) most = &count;
+    if (is_all) break;
+  }
+  if (most == nullptr) return {};
+  const bool many = value - usual >= kMinFaults && value >= kMinRatio * usual;
+  return {.extra = many ? value - usual : 0, .stack = most->stack, .quality = most->quality};
+}
+
 std::vector<FrameCount> CountsOf(const Profile& profile, uint32_t frame, std::span<const uint32_t> compared) {
   const ProfileZone& zone = profile.zones[frame];
   std::map<std::string, FrameCount, std::less<>> counts;  // by name

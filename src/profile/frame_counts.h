@@ -38,4 +38,14 @@ size_t ClockOf(const Profile& profile);
 // else the sum of the samples on the frame's thread. `frame`, `compared`: frames of one kind, in Profile::zones.
 std::vector<FrameCount> CountsOf(const Profile& profile, uint32_t frame, std::span<const uint32_t> compared);
 
+// The page faults of a frame.
+struct FrameFaults {
+  double extra = 0;                      // more than usual; 0 if they are not conspicuous, or not counted
+  uint32_t stack = ProfileStack::kRoot;  // of most of them
+  StackQuality quality = StackQuality::kNone;
+};
+
+// Returns the page faults by a frame's counts: page-faults; without these, minor-faults and major-faults.
+FrameFaults FaultsOf(const SlowFrame& frame);
+
 }  // namespace perfkit::profile

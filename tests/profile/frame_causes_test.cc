@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "src/profile/frame_counts.h"
 #include "src/profile/stolen_time.h"
 #include "tests/profile/hitching.h"
 
@@ -148,6 +149,22 @@ TEST_CASE("page faults are likely by their count, where the kernel may not be se
     REQUIRE(causes.size() == 1);
     CHECK(causes[0].kind == Kind::kUnknown);
   }
+}
+
+TEST_CASE("page faults are counted by their two kinds, too, unless all are", "[profile][causes]") {
+  for (const bool all_are_counted : {false, true}) {
+    SlowFrame frame;
+    frame.counts = {{.name = "major-faults", .value = 40, .usual = 0, .stack = 1},
+                    {.name = "minor-faults", .value = 100, .usual = 10, .stack = 2}};
+    if (all_are_counted) frame.counts.push_back({.name = "page-faults", .value = 150, .usual = 15, .stack = 3});
+    const FrameFaults faults = FaultsOf(frame);
+    CHECK(faults.extra == (all_are_counted ? 135 : 130));
+    CHECK(faults.stack == (all_are_counted ? 3 : 2));
+  }
+  SlowFrame frame;
+  CHECK(FaultsOf(frame).extra == 0);
+  frame.counts = {{.name = "major-faults", .value = 8}, {.name = "minor-faults", .value = 7}};
+  CHECK(FaultsOf(frame).extra == 0);
 }
 
 TEST_CASE("what took less than usual is a cause of its own, and negative", "[profile][causes]") {
