@@ -241,16 +241,18 @@ class Helper {
   std::thread thread_;  // last: it uses the others
 };
 
-// Free chunks in the main thread's arena: a walk over all of them, with the arena's lock, takes some 25 ms.
+// Free chunks in the main thread's arena: a walk over all of them, with the arena's lock, takes some 25 ms. Those of
+// each round are larger than all before, which would be taken again otherwise.
 class FragmentedHeap {
  public:
   FragmentedHeap() {
     uint64_t walk_ns = 0;
-    for (std::mt19937 random(1); walk_ns < kWalkNs && kept_.size() < kMaxChunks;) {
+    size_t bytes = kBytes;
+    for (std::mt19937 random(1); walk_ns < kWalkNs && kept_.size() < kMaxChunks; bytes += kAlignment) {
       std::vector<void*> freed;
       for (int i = 0; i < 20'000; ++i) {
-        freed.push_back(malloc(kBytes));
-        kept_.push_back(malloc(kBytes));
+        freed.push_back(malloc(bytes));
+        kept_.push_back(malloc(bytes));
       }
       std::ranges::shuffle(freed, random);
       for (void* const chunk : freed) free(chunk);
@@ -278,7 +280,7 @@ class FragmentedHeap {
   }
 
  private:
-  static constexpr size_t kBytes = 150, kSortingBytes = 20'000, kMaxChunks = 600'000;
+  static constexpr size_t kBytes = 150, kAlignment = 16, kSortingBytes = 20'000, kMaxChunks = 600'000;
   static constexpr uint64_t kWalkNs = 25'000'000;
   std::vector<void*> kept_;
 };
