@@ -15,7 +15,8 @@ enum class StackEnd : uint8_t {
   kTruncated,    // The stack exceeds the bytes that were copied.
   kNoMapping,    // A pc lies in no known executable mapping: the caller's, which is not among the frames, or that of
                  // the only frame.
-  kNoInfo,       // The last frame has neither call frame information nor a frame pointer.
+  kNoInfo,       // The last frame has neither call frame information nor a frame pointer; or it is libgcc's, which is
+                 // replacing its callers by the one that catches an exception, so that its information is wrong.
   kUnreadable,   // The caller's frame would be outside of the stack: damaged, or the memory was not present.
   kNoProgress,   // The caller's frame would not be above its callee's: damaged.
   kLimit,        // There are more frames than room for them, or than a walk may leave out (LiveUnwinder).

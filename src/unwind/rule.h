@@ -26,6 +26,9 @@ enum class RuleKind : uint8_t {
   // x86-64: no information, but the code has just set fp to 0. A frame whose fp is 0 is a root; any other one is as
   // with kNone.
   kClearsFp,
+  // The information is wrong, so the walk ends: libgcc installs a landing pad, and has overwritten saved registers and
+  // the return address with those of the function that catches.
+  kInstalls,
 };
 
 struct Rule {

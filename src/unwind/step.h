@@ -155,6 +155,7 @@ bool Step(const Rule& rule, const Stack& stack, WalkState& at, StackEnd& why) {
         [[fallthrough]];
       case RuleKind::kNone: stepped = detail::FollowFramePointer<Machine>(stack, at, why); break;
       case RuleKind::kRoot: why = StackEnd::kRoot; break;
+      case RuleKind::kInstalls: why = StackEnd::kNoInfo; break;
       default: why = StackEnd::kNoInfo; break;
     }
   }

@@ -106,3 +106,9 @@ mutant(outer_frames_are_not_in_order FILE src/unwind/dwarf/cfi/stack_walk.h TEST
 mutant(one_omitted_frame_more FILE src/unwind/dwarf/cfi/stack_walk.h TEST unwind_dwarf_test CASES "both ends of a deep stack*"
        FROM [[found.omitted = (laps - 1) * outer + newest;]] TO [[found.omitted = laps * outer + newest;]]
        SAYS "A stack says that more of its calls were left out than were.")
+mutant(installing_code_has_true_information FILE src/unwind/dwarf/live/live_walk.cc TEST unwind_dwarf_test CASES "the live stack is the shadow's at every instruction"
+       FROM [[if (module.Installs(address - module.bias))]] TO [[if (false)]]
+       SAYS "Stacks of a throw that lack frames are called complete.")
+mutant(installing_begins_at_the_last_call FILE src/unwind/dwarf/cfi/code_evidence.cc TEST unwind_dwarf_test CASES "the stack is the shadow's at every instruction"
+       FROM [[if (++calls == 2)]] TO [[if (++calls == 1)]]
+       SAYS "Stacks of a throw that lack frames are called complete.")

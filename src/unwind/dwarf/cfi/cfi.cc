@@ -137,6 +137,17 @@ bool Cfi::Full(uint64_t address, CfiRow& row) {
   return parts_->Try([&](FdeRules& rows, Reach reach) { return rows.Full(address, reach, row); });
 }
 
+std::optional<uint64_t> Cfi::LandingJumpIn(uint64_t address) {
+  std::optional<uint64_t> jump;
+  if (parts_ == nullptr) return jump;
+  parts_->Try([&](FdeRules& rows, Reach reach) {
+    if (reach != Reach::kExact || !rows.FunctionAt(address, reach)) return false;
+    jump = rows.LandingJumpIn(address);
+    return true;
+  });
+  return jump;
+}
+
 std::optional<uint64_t> Cfi::FunctionAt(uint64_t address) {
   std::optional<uint64_t> begin;
   if (parts_ == nullptr) return begin;

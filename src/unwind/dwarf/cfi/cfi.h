@@ -48,6 +48,10 @@ class Cfi {
   // in about a microsecond.
   bool Full(uint64_t address, CfiRow& row);
 
+  // Returns the address of the jump to a landing pad (RuleKind::kInstalls) in the function that contains `address`, or
+  // nullopt: only some functions of libgcc have one.
+  std::optional<uint64_t> LandingJumpIn(uint64_t address);
+
   // Returns the first address of the function that contains `address`, or nullopt if there is no information.
   std::optional<uint64_t> FunctionAt(uint64_t address);
 

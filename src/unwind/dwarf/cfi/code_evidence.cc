@@ -154,6 +154,26 @@ uint64_t EntryOf(const elf::Image& image) {
   return is_program ? image.entry() : 0;
 }
 
+// The code is (gcc, libgcc/unwind.inc and unwind-dw2.c, uw_install_context): calls of uw_install_context_1 and
+// _Unwind_DebugHook, pops of the shadow stack, loads of registers, and "mov %rcx, %rsp; pop %rcx; jmp *%rcx" at `jump`.
+AddressRange InstallCode(Cfi& cfi, uint64_t jump, base::Bytes before) {
+  constexpr uint64_t kCallBytes = 5, kJumpBytes = 8;
+  AddressRange code{jump, jump};
+  const std::optional<uint64_t> function = cfi.FunctionAt(jump);
+  while (code.end - jump < kJumpBytes && cfi.FunctionAt(code.end) == function) ++code.end;
+  int calls = 0;
+  for (uint64_t back = kCallBytes; back <= before.size() && calls < 2; ++back) {
+    const uint64_t at = before.size() - back;
+    if (before[at] != std::byte{0xe8}) continue;
+    const auto distance = base::ReadAt<int32_t>(before, at + 1);
+    const uint64_t target = jump - back + kCallBytes + static_cast<uint64_t>(int64_t{distance.value_or(0)});
+    if (!cfi.IsFunctionBegin(target)) continue;
+    // Not at the call's first byte: there, it has not begun. A return address is looked up by the byte before it.
+    if (++calls == 2) code.begin = jump - back + 1;
+  }
+  return code;
+}
+
 AddressRange EntryCode(Cfi& cfi, uint64_t entry) {
   AddressRange range{entry, entry};
   if (entry == 0) return range;

@@ -3,9 +3,9 @@
 //   PLT stubs         linkers other than GNU's write no information for them; their bytes are always the same
 //   the entry point   the kernel jumps to it, so it has no caller
 //   a planted return  no call precedes it, and a function begins at it: makecontext's __start_context
-//   a fiber's entry   Boost.Context's jumps to the fiber's function, whose return address it plants; the bytes are always
-//                     the same
+//   a fiber's entry   Boost.Context's plants the return address of the fiber's function; its bytes are always the same
 //   the end of rbp    code that sets rbp to 0 marks the outermost frame by it (AMD64 ABI, 3.4.1)
+//   an installation   of a landing pad, by libgcc, which has overwritten its frame: the code after the second last call
 //   a call before     what the word at sp points after, so that word is probably a leaf's return address: a guess
 //
 // Consulted only when a rule is not cached, and for frames without information. All functions are async-signal-safe.
@@ -13,6 +13,7 @@
 
 #include <cstdint>
 
+#include "src/base/cursor.h"
 #include "src/base/in_handler.h"
 #include "src/elf/image.h"
 #include "src/unwind/dwarf/cfi/cfi.h"
@@ -73,5 +74,13 @@ inline constexpr uint64_t kMaxEntryCode = 64;
 // Returns the code from `entry` on, up to the next function with information, at most kMaxEntryCode bytes. Empty if
 // `entry` is 0 or has information of its own. Not async-signal-safe.
 AddressRange EntryCode(Cfi& cfi, uint64_t entry);
+
+// Maximum of bytes of code between the call that installs a landing pad and the jump to it. libgcc of gcc 12 has 150.
+inline constexpr uint64_t kMaxInstallCode = 512;
+// Returns the code of a function of libgcc whose information is wrong, because the registers of the function that
+// catches have been written over those of its caller: from the call of uw_install_context_1 to the jump to the landing
+// pad at `jump` (Cfi::LandingJumpIn). `before` is the code that ends at `jump`, of the same function. Without two calls
+// of functions in it, only the code of the jump. Not async-signal-safe.
+AddressRange InstallCode(Cfi& cfi, uint64_t jump, base::Bytes before);
 
 }  // namespace perfkit::unwind

@@ -68,6 +68,14 @@ std::optional<uint64_t> FdeRules::FunctionAt(uint64_t address, Reach reach) {
   return function == nullptr ? std::nullopt : std::optional(function->begin);
 }
 
+std::optional<uint64_t> FdeRules::LandingJumpIn(uint64_t address) {
+  const Function* const function = Find(address, Reach::kExact);
+  for (uint32_t i = 0; function != nullptr && i < function->rows; ++i) {
+    if (rules_[function->first + i].kind == RuleKind::kInstalls) return function->begin + starts_[function->first + i];
+  }
+  return std::nullopt;
+}
+
 const FdeRules::Function* FdeRules::Find(uint64_t address, Reach reach) {
   const size_t count = index_.CountUpTo(address);
   const size_t least = count < kLookBack ? 0 : count - kLookBack;

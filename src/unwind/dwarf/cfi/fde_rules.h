@@ -28,6 +28,8 @@ class FdeRules {
   Rule At(uint64_t address, Reach reach);
   // Writes the whole row at `address` to `row`. Returns false if there is none.
   bool Full(uint64_t address, Reach reach, CfiRow& row);
+  // Returns the address of the rule kInstalls in the function that contains `address`, or nullopt.
+  std::optional<uint64_t> LandingJumpIn(uint64_t address);
   // Returns the first address of the function that contains `address`, or nullopt.
   std::optional<uint64_t> FunctionAt(uint64_t address, Reach reach);
 

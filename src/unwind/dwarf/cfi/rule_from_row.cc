@@ -12,6 +12,7 @@ namespace perfkit::unwind {
 namespace {
 
 constexpr int64_t kWord = 8;
+constexpr uint32_t kX86Rcx = 2;
 // Linux, arch/arm64/kernel/signal.c: struct rt_sigframe is a siginfo of 128 bytes and then the ucontext.
 constexpr int32_t kArmUcontext = 128;
 
@@ -64,6 +65,14 @@ int32_t PltPush(const CfiRow& row) {
   return 0;
 }
 
+// Returns true for the row at the jump to a landing pad, at the end of libgcc's functions that call
+// __builtin_eh_return: the two registers that a landing pad reads, rax and rdx, have been saved, and the CFA is that of
+// the catching function, in rcx (gcc, config/i386/i386.cc, ix86_expand_epilogue).
+bool IsLandingJump(const CfiRow& row, const MachineRegisters& machine) {
+  return !machine.is_arm && row.cfa.how == Recovery::kRegister && row.cfa.number == kX86Rcx && row.cfa.value == kWord &&
+         row.Of(0).how == Recovery::kAtOffset && row.Of(1).how == Recovery::kAtOffset;
+}
+
 bool ToSlot(int64_t offset, int16_t& slot) {
   slot = static_cast<int16_t>(offset / kWord);
   return offset % kWord == 0 && slot == offset / kWord;
@@ -106,6 +115,7 @@ Rule RuleFromRow(const CfiRow& row, const MachineRegisters& machine) {
   if (row.signal_frame && (machine.is_arm ? IsArmSignal(row) : IsX86Signal(row))) {
     return {.offset = machine.is_arm ? kArmUcontext : 0, .kind = RuleKind::kSignal, .flags = flags};
   }
+  if (IsLandingJump(row, machine)) return {.kind = RuleKind::kInstalls, .flags = flags};
   const Rule slow{.kind = RuleKind::kSlow, .flags = flags};
   if (row.return_register != machine.return_address) return slow;
   if (!machine.is_arm && IsAt(pc, -kWord) && IsKept(row.Of(machine.fp)) && IsSpTheCfa(row.Of(machine.sp))) {

@@ -16,7 +16,8 @@ struct MachineRegisters {
 inline constexpr MachineRegisters kX86Registers{.fp = 6, .sp = 7, .return_address = 16};
 inline constexpr MachineRegisters kArmRegisters{.fp = 29, .sp = 31, .return_address = 30, .is_arm = true};
 
-// Returns kSlow if no other rule expresses the row, and kNone if the row has no CFA.
+// Returns kInstalls for the row at the jump to a landing pad (InstallCode finds the code before it), kSlow if no other
+// rule expresses the row, and kNone if the row has no CFA.
 Rule RuleFromRow(const CfiRow& row, const MachineRegisters& machine);
 
 }  // namespace perfkit::unwind

@@ -22,9 +22,12 @@ uint32_t ReadLow(const uint8_t* from, size_t size) {
 
 }  // namespace
 
-FrozenTable::FrozenTable(Cfi& cfi) {
+FrozenTable::FrozenTable(Cfi& cfi, absl::FunctionRef<void(uint64_t)> on_landing_jump) {
   FrozenBuilder builder;
-  cfi.ForEachRow([&](uint64_t address, const Rule& rule) { return builder.Add(address, rule); });
+  cfi.ForEachRow([&](uint64_t address, const Rule& rule) {
+    if (rule.kind == RuleKind::kInstalls) on_landing_jump(address);
+    return builder.Add(address, rule);
+  });
   builder.Build(*this);
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "src/unwind/dwarf/cfi/cfi.h"
 #include "src/unwind/rule.h"
 
@@ -22,7 +23,9 @@ class FrozenTable {
 
   // Copies the rules of `cfi`. Code beyond 4 GiB from the first row is left out. If there are more than 65,535
   // different rules, the further ones are kSlow.
-  explicit FrozenTable(Cfi& cfi);
+  explicit FrozenTable(Cfi& cfi) : FrozenTable(cfi, [](uint64_t) {}) {}
+  // As above. Calls on_landing_jump(address) for each row whose rule is kInstalls.
+  FrozenTable(Cfi& cfi, absl::FunctionRef<void(uint64_t address)> on_landing_jump);
 
   // Returns what Cfi::At returns. Async-signal-safe: does not allocate or lock. Takes a binary search without
   // unpredictable branches, and at most 62 steps.

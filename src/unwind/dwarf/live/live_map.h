@@ -26,6 +26,7 @@ struct LiveModule {
   bool is_ready = true;  // False until its tables are built.
   FrozenTable rules;
   FrozenCfiRows rows;
+  std::vector<AddressRange> installs;  // The code that installs landing pads: InstallCode.
   AddressRange entry;       // The code at the entry point, if it has no information. Before relocation.
   FunctionTable functions;  // Empty unless `stays`.
 
@@ -33,7 +34,13 @@ struct LiveModule {
   // the map was made, and replaced by other ones. A module without a mark has no rules.
   PERFKIT_IN_HANDLER bool IsThere() const { return stays || mark.address == 0 || mark.IsThere(); }
 
-  size_t bytes() const { return sizeof(*this) + rules.heap_bytes() + rows.heap_bytes(); }
+  bool Installs(uint64_t address) const {
+    return std::any_of(installs.begin(), installs.end(), [&](const AddressRange& code) { return code.Holds(address); });
+  }
+
+  size_t bytes() const {
+    return sizeof(*this) + rules.heap_bytes() + rows.heap_bytes() + installs.capacity() * sizeof(installs[0]);
+  }
 };
 
 // All executable memory. Immutable once published, except for the cache.

@@ -1,6 +1,7 @@
 // A module whose code is unwound: its open file and its call frame information.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -39,7 +40,8 @@ class CodeModule {
     if (!address) return {};
     bool covered = false;
     const Rule rule = cfi_->At(*address, covered);
-    return covered ? rule : WithoutFunction(offset, *address, rule, may_be_planted);
+    if (!covered) return WithoutFunction(offset, *address, rule, may_be_planted);
+    return Installs(offset, *address) ? Rule{.kind = RuleKind::kInstalls} : rule;
   }
   // Writes the whole row at `offset` of the file to `row`, and the address of that code before relocation to `address`.
   // Returns false if there is none.
@@ -71,6 +73,15 @@ class CodeModule {
   size_t heap_bytes() const { return sizeof(*this) + (cfi_ ? cfi_->heap_bytes() : 0); }
 
  private:
+  // Returns true for code that installs a landing pad: InstallCode.
+  bool Installs(uint64_t offset, uint64_t address) {
+    const std::optional<uint64_t> jump = cfi_->LandingJumpIn(address);
+    if (!jump) return false;
+    const uint64_t end = offset + (*jump - address);
+    const uint64_t size = std::min({kMaxInstallCode, end, *jump - cfi_->FunctionAt(*jump).value_or(*jump)});
+    const auto before = base::Slice(file_->image().bytes(), end - size, size);
+    return before && InstallCode(*cfi_, *jump, *before).Holds(address);
+  }
   // Returns the rule of code that is in no function with information; `rule` is that of padding.
   Rule WithoutFunction(uint64_t offset, uint64_t address, const Rule& rule, bool may_be_planted) {
     if (entry_.Holds(address)) return {.kind = RuleKind::kRoot};

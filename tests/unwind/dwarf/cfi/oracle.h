@@ -140,6 +140,12 @@ inline unwind::Rule Oracle::RuleFromRow(Dwarf_Frame* row) const {
   if (signal && !is_arm_ && cfa.count == 2 && cfa.ops[0].number == 160 && cfa.Is(1, DW_OP_deref)) {
     return {.kind = RuleKind::kSignal, .flags = flags};
   }
+  Location rax, rdx;
+  int64_t rax_at = 0, rdx_at = 0;
+  if (!is_arm_ && sum && number == 2 && offset == 8 && Get(row, 0, rax) && Get(row, 1, rdx) && rax.IsAtCfa(rax_at) &&
+      rdx.IsAtCfa(rdx_at)) {
+    return {.kind = RuleKind::kInstalls, .flags = flags};
+  }
   if (is_arm_ ? !pc_saved && !pc.IsSame() : !pc_saved || pc_at != -8) return slow;
   const bool sp_is_cfa = sp.count == 2 && sp.Is(0, DW_OP_call_frame_cfa) && sp.Is(1, DW_OP_stack_value);
   if (!is_arm_ && sp_is_cfa && fp_kept && PltPush(cfa) != 0) {

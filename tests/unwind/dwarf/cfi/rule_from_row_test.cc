@@ -39,6 +39,11 @@ TEST_CASE("x86-64: sums of rsp and rbp, with rbp saved or not") {
 
 TEST_CASE("x86-64: what is no such sum is slow") {
   CHECK(KindFor({DW_CFA_def_cfa, 10, 0}) == RuleKind::kSlow);
+  // The jump to a landing pad, only if rax and rdx were saved.
+  CHECK(KindFor({DW_CFA_def_cfa, 2, 8}) == RuleKind::kSlow);
+  CHECK(KindFor({DW_CFA_def_cfa, 2, 8, DW_CFA_offset | 0, 9}) == RuleKind::kSlow);
+  CHECK(KindFor({DW_CFA_def_cfa, 2, 8, DW_CFA_offset | 0, 9, DW_CFA_offset | 1, 8}) == RuleKind::kInstalls);
+  CHECK(KindFor({DW_CFA_def_cfa, 2, 16, DW_CFA_offset | 0, 9, DW_CFA_offset | 1, 8}) == RuleKind::kSlow);
   CHECK(KindFor({DW_CFA_def_cfa_expression, 2, DW_OP_breg7, 8}) == RuleKind::kSlow);
   CHECK(KindFor({DW_CFA_offset | 16, 2}) == RuleKind::kSlow);
   CHECK(KindFor({DW_CFA_register, 16, 11}) == RuleKind::kSlow);
