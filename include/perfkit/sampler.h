@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -140,6 +141,9 @@ class Sampler {
 
   // Returns the accounting. Reads the kernel's counts, in some system calls for each thread and CPU.
   SamplerStats stats() const;
+  // Returns the kernel's count of each event for each thread or CPU that it was opened on, ordered by event, thread and
+  // CPU. Of a stopped sampler, those of an event sum to EventAccounting::counted. Reads as many counts as stats().
+  std::vector<SamplerCount> counts() const;
 
  private:
   explicit Sampler(std::unique_ptr<sample::SamplerImpl> impl);

@@ -55,6 +55,18 @@ struct EventAccounting {
   uint64_t accounted() const { return delivered + duplicates + lost + paused + malformed; }
 };
 
+// The kernel's count of one event on one thread or CPU (Sampler::counts).
+struct SamplerCount {
+  uint32_t event = 0;  // Index in SamplerOptions::events.
+  // The thread it was opened on, with all that inherited it. -1: all threads (whole CPUs), or if `cpu` is also -1,
+  // threads whose events are closed: they have ended, or their events were replaced (Sampler::SetRate).
+  int tid = -1;
+  int cpu = -1;                         // -1: all CPUs.
+  bool full_stack = false;              // The event's count for full dumps: SamplerStats::full.
+  uint64_t counted = 0;                 // Events, for clocks nanoseconds.
+  bool counted_is_lower_bound = false;  // As EventAccounting::counted_is_lower_bound.
+};
+
 // An interval in which ring `ring` lost `lost` records, because it was full or paused; times are by
 // SamplerOptions::clock_id. Rings of samples have the numbers below Sampler::rings(); those of the side band follow.
 struct LossInterval {

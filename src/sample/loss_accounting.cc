@@ -10,6 +10,8 @@
 // losses have already been settled, so PauseHistory keeps the times at which pauses ended.
 #include "src/sample/loss_accounting.h"
 
+#include <array>
+#include <map>
 #include <utility>
 
 #include "src/sys/clock.h"
@@ -114,6 +116,29 @@ void LossAccounting::AddCounts(SamplerStats& stats) {
     if (ring_event.event == RingEvent::kTracking) return;
     if (!AddCount(ring_event, stats.events[ring_event.event])) stats.lost_is_lower_bound = true;
   });
+}
+
+// Overwriting rings have two events for each thread and CPU; so have CPUs of two kinds for rings of threads. Events
+// that are closed have left their counts in the accounting.
+std::vector<SamplerCount> LossAccounting::Counts() {
+  std::map<std::array<int, 3>, EventAccounting> sums;
+  for (uint32_t event = 0; event < plan_.events().size(); ++event) {
+    const EventAccounting& closed = accounting_.event(event);
+    if (closed.counted != 0 || closed.counted_is_lower_bound) sums[{static_cast<int>(event), -1, -1}] = closed;
+  }
+  rings_.ForEachEvent([&](RingEvent& ring_event) {
+    if (ring_event.event == RingEvent::kTracking) return;
+    AddCount(ring_event, sums[{static_cast<int>(ring_event.event), ring_event.tid, ring_event.cpu}]);
+  });
+  std::vector<SamplerCount> counts;
+  for (const auto& [key, sum] : sums) {
+    counts.push_back({.event = static_cast<uint32_t>(key[0]),
+                      .tid = key[1],
+                      .cpu = key[2],
+                      .counted = sum.counted,
+                      .counted_is_lower_bound = sum.counted_is_lower_bound});
+  }
+  return counts;
 }
 
 // A ring that overwrites always has room, so it loses records only in a pause. If a ring was nearly full at a pause,

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "src/sample/accounting.h"
 #include "src/sample/sampler_rings.h"
@@ -67,6 +68,8 @@ class LossAccounting {
   bool Add(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns);
   // Adds the counts of the open events to `stats`, after SettleAtEnd.
   void AddCounts(SamplerStats& stats);
+  // Returns Sampler::counts, with the plan's indices of events.
+  std::vector<SamplerCount> Counts();
 
  private:
   bool IsNearlyFull() const { return rings_.active.IsNearlyFull(plan_.LargestRecord()); }

@@ -66,6 +66,7 @@ absl::StatusOr<RingEvent> OpenRingEvent(const Plan& plan, const SamplingLevel& l
   ring_event.fd = std::move(opened->fd);
   ring_event.event = event;
   ring_event.tid = task_cpu.pid;
+  ring_event.cpu = task_cpu.cpu;
   ring_event.user_only = opened->user_only;
   if (absl::Status status = SetFilter(plan.events()[event], ring_event); !status.ok()) return status;
   if (absl::Status status = OpenFollowers(plan, part, task_cpu, ring_event); !status.ok()) return status;

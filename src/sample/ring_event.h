@@ -28,6 +28,7 @@ struct RingEvent {
   uint64_t id = 0;
   uint32_t event = kTracking;
   int tid = -1;  // The thread it was opened on; threads that inherit it write with its id.
+  int cpu = -1;  // The only CPU that it counts on; -1 means any.
   bool user_only = false;
   bool pausable = false;      // A tracking event that writes into a ring of samples, which Sampler::Pause pauses.
   uint64_t lost_settled = 0;  // Losses that are already in the accounting.

@@ -39,5 +39,6 @@ size_t Sampler::rings() const { return impl_->rings(); }
 const absl::Status& Sampler::ring_status() const { return impl_->ring_status(); }
 bool Sampler::user_only(size_t event) const { return impl_->user_only(event); }
 SamplerStats Sampler::stats() const { return impl_->Stats(); }
+std::vector<SamplerCount> Sampler::counts() const { return impl_->Counts(); }
 
 }  // namespace perfkit

@@ -268,4 +268,14 @@ SamplerStats SamplerImpl::Stats() {
   return stats;
 }
 
+std::vector<SamplerCount> SamplerImpl::Counts() {
+  if (state_ == State::kInForkedChild) return {};
+  std::vector<SamplerCount> counts = losses_.Counts();
+  for (SamplerCount& count : counts) {
+    count.full_stack = count.event >= plan_.asked();
+    if (count.full_stack) count.event -= static_cast<uint32_t>(plan_.asked());
+  }
+  return counts;
+}
+
 }  // namespace perfkit::sample

@@ -45,6 +45,7 @@ class SamplerImpl {
   size_t Drain(Visit visit, size_t max_records);
   absl::StatusOr<Sampler::Takeover> Snapshot();
   SamplerStats Stats();
+  std::vector<SamplerCount> Counts();
 
   const Plan& plan() const { return plan_; }
   int poll_fd() const { return rings_.poll_fd(); }
