@@ -113,10 +113,11 @@ struct SampledEvent {
 
 struct SamplerOptions {
   // With several threads (Target::AllThreads, Target::Process, one that inherits): kPerCpu has one ring for each CPU,
-  // shared by all threads; kPerThread has one for each thread, and a thread that starts later is attached at the next
-  // Drain or Start: its samples until then are missed. Other targets have one ring for each CPU that is sampled, or one
-  // for the thread.
-  enum class Rings : uint8_t { kPerCpu, kPerThread };
+  // shared by all threads, and threads x CPUs x events descriptors; kPerThread has one ring for each thread, and a
+  // thread that starts later is attached at the next Drain or Start: its samples until then are missed, and so are
+  // those of child processes. kAuto is kPerCpu, or kPerThread if descriptors run out (Sampler::ring_status). Other
+  // targets have one ring for each CPU that is sampled, or one for the thread.
+  enum class Rings : uint8_t { kPerCpu, kPerThread, kAuto };
 
   std::vector<SampledEvent> events{};
   CallStack stack{};
@@ -152,7 +153,7 @@ struct SamplerOptions {
   bool switches = false;
 
   RingMode mode = RingMode::kStream;
-  Rings rings = Rings::kPerCpu;
+  Rings rings = Rings::kAuto;
   // Size of one ring in bytes, rounded up to a power of two. Smaller if this user may not lock that much memory:
   // Sampler::ring_bytes. With side_band, or with a target of several threads (Target::AllThreads, Target::Process, one
   // that inherits), each ring has a ring of the side band beside it, of the same size, but at most 64 KiB.

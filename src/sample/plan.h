@@ -60,7 +60,7 @@ class Plan {
 
   // Returns true if several threads are sampled: then each has its own events.
   bool many_threads() const;
-  bool per_cpu_rings() const { return many_threads() && options_.rings == SamplerOptions::Rings::kPerCpu; }
+  bool per_cpu_rings() const { return many_threads() && options_.rings != SamplerOptions::Rings::kPerThread; }
   // Returns true if each thread and CPU has a tracking event for the side band, with rings of its own. If several
   // threads are sampled, it is always needed: its FORK records say which thread's events a thread has inherited.
   bool needs_tracking() const { return options_.side_band || many_threads(); }

@@ -14,9 +14,7 @@ Sampler::~Sampler() = default;
 
 absl::StatusOr<Sampler> Sampler::Open(const SamplerOptions& options, Target target) {
   const sys::ForkBlocker fork_blocker;
-  absl::StatusOr<sample::Plan> plan = sample::Plan::Make(options, target);
-  if (!plan.ok()) return plan.status();
-  absl::StatusOr<std::unique_ptr<sample::SamplerImpl>> impl = sample::SamplerImpl::Open(*std::move(plan));
+  absl::StatusOr<std::unique_ptr<sample::SamplerImpl>> impl = sample::SamplerImpl::Open(options, target);
   if (!impl.ok()) return impl.status();
   return Sampler(*std::move(impl));
 }

@@ -37,10 +37,25 @@ SamplerImpl::~SamplerImpl() {
   rings_.Close();
 }
 
-absl::StatusOr<std::unique_ptr<SamplerImpl>> SamplerImpl::Open(Plan plan) {
-  auto impl = std::make_unique<SamplerImpl>(std::move(plan));
+absl::StatusOr<std::unique_ptr<SamplerImpl>> SamplerImpl::OpenAs(const SamplerOptions& options, const Target& target) {
+  absl::StatusOr<Plan> plan = Plan::Make(options, target);
+  if (!plan.ok()) return plan.status();
+  auto impl = std::make_unique<SamplerImpl>(*std::move(plan));
   if (absl::Status status = impl->OpenAll(); !status.ok()) return status;
   return impl;
+}
+
+absl::StatusOr<std::unique_ptr<SamplerImpl>> SamplerImpl::Open(const SamplerOptions& options, const Target& target) {
+  using Rings = SamplerOptions::Rings;
+  absl::StatusOr<std::unique_ptr<SamplerImpl>> impl = OpenAs(options, target);
+  const bool is_cpu = target.kind == Target::Kind::kCpu || target.kind == Target::Kind::kSystem;
+  if (options.rings != Rings::kAuto || is_cpu || !IsOutOfDescriptors(impl.status())) return impl;
+  SamplerOptions fewer = options;
+  fewer.rings = Rings::kPerThread;
+  absl::StatusOr<std::unique_ptr<SamplerImpl>> by_thread = OpenAs(fewer, target);
+  if (!by_thread.ok()) return impl;
+  (*by_thread)->rings_.ExplainRingsOfThreads(impl.status());
+  return by_thread;
 }
 
 uint64_t SamplerImpl::Now() const { return sys::ClockNs(plan_.options().clock_id); }

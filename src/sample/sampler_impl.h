@@ -32,7 +32,7 @@ using Visit = absl::FunctionRef<void(const SamplerRecord&)>;
 
 class SamplerImpl {
  public:
-  static absl::StatusOr<std::unique_ptr<SamplerImpl>> Open(Plan plan);
+  static absl::StatusOr<std::unique_ptr<SamplerImpl>> Open(const SamplerOptions& options, const Target& target);
   explicit SamplerImpl(Plan plan);
   ~SamplerImpl();
 
@@ -62,6 +62,7 @@ class SamplerImpl {
   uint64_t Now() const;
   // Returns FailedPrecondition in a forked child.
   absl::Status CheckHere() const;
+  static absl::StatusOr<std::unique_ptr<SamplerImpl>> OpenAs(const SamplerOptions& options, const Target& target);
   absl::Status OpenAll();
   // Rebuilds the index and the merge from the sets' rings and events. New writers write from `since_ns` on.
   void Index(uint64_t since_ns);

@@ -15,9 +15,22 @@
 
 namespace perfkit::sample {
 
-bool IsOutOfMemory(const absl::Status& status) {
+bool IsOutOfDescriptors(const absl::Status& status) {
   const int error = sys::ErrnoOf(status);
-  return absl::IsResourceExhausted(status) && error != EMFILE && error != ENFILE;
+  return absl::IsResourceExhausted(status) && (error == EMFILE || error == ENFILE);
+}
+
+bool IsOutOfMemory(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) && !IsOutOfDescriptors(status);
+}
+
+void SamplerRings::ExplainRingsOfThreads(const absl::Status& reason) {
+  ring_status_ = absl::Status(
+      absl::StatusCode::kResourceExhausted,
+      absl::StrFormat("there is a ring for each thread (Rings::kPerThread), because those of CPUs take too many "
+                      "descriptors: threads that start later are attached by the next drain, child processes are not "
+                      "sampled. %s%s%s",
+                      reason.message(), ring_status_.ok() ? "" : " ", ring_status_.message()));
 }
 
 void SamplerRings::Close() {

@@ -52,8 +52,10 @@ class SamplerRings {
 
   int poll_fd() const { return epoll_.get(); }
   size_t ring_bytes() const { return ring_bytes_; }
-  // Why the rings are smaller than requested; OK if they are not.
+  // Why the rings are smaller, or others, than requested; OK if they are not.
   const absl::Status& ring_status() const { return ring_status_; }
+  // Adds to ring_status that there is one for each thread, because others failed for `reason`.
+  void ExplainRingsOfThreads(const absl::Status& reason);
   size_t ring_sets() const { return plan_.options().mode == RingMode::kOverwrite ? 2 : 1; }
   // Returns the maximum for the kernel's rings, and for those of live stacks: memory_bytes, or half of it with live
   // stacks.
@@ -105,5 +107,7 @@ class SamplerRings {
 
 // Returns true if smaller rings may do: what was short was memory, not descriptors.
 bool IsOutOfMemory(const absl::Status& status);
+// Returns true if what was short was descriptors, of this process or of the system.
+bool IsOutOfDescriptors(const absl::Status& status);
 
 }  // namespace perfkit::sample

@@ -49,3 +49,9 @@ mutant(late_processes_are_dropped FILE src/sample/synthesis.cc TEST sample_test 
 mutant(first_ended_thread_ends_all FILE src/sample/ring_set.cc TEST sample_test CASES "[target_end]"
        FROM [[if (!ring_event.hung_up) return false;]] TO [[if (ring_event.hung_up) return true;]]
        SAYS "A target whose threads live on is told as ended.")
+mutant(counts_of_ended_threads FILE src/sample/loss_accounting.cc TEST sample_test CASES "[counts]"
+       FROM [[if (closed.counted != 0 || closed.counted_is_lower_bound) sums]] TO [[if (closed.counted_is_lower_bound) sums]]
+       SAYS "Counts by thread lack the threads that have ended, and do not sum to the total.")
+mutant(chosen_rings_are_changed FILE src/sample/sampler_impl.cc TEST sample_test CASES "[sampler_open]"
+       FROM [[if (options.rings != Rings::kAuto || is_cpu ||]] TO [[if (is_cpu ||]]
+       SAYS "Who asks for rings of CPUs gets rings of threads, without the children of a process.")

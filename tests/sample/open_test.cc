@@ -205,17 +205,19 @@ TEST_CASE("a ceiling on memory holds for all rings together", "[sampler_open]") 
 
 TEST_CASE("without descriptors the message says how many are needed", "[sampler_open]") {
   testing::FakeKernel fake;
+  SamplerOptions options = FaultOptions();
+  options.rings = SamplerOptions::Rings::kPerCpu;
   // The last that Open needs, on a machine of any size. The first Open in a process also finds out about the kernel, and
   // threads of other tests may still be ending: until two in a row need as many.
   const auto opens = [&] {
     const uint64_t before = fake.calls(testing::Call::kPerfEventOpen);
-    REQUIRE(Sampler::Open(FaultOptions(), Target::AllThreads()).ok());
+    REQUIRE(Sampler::Open(options, Target::AllThreads()).ok());
     return fake.calls(testing::Call::kPerfEventOpen) - before;
   };
   uint64_t needed = opens(), earlier = 0;
   while (std::exchange(earlier, needed) != needed) needed = opens();
   fake.FailNth(needed, EMFILE, testing::Call::kPerfEventOpen);
-  const auto sampler = Sampler::Open(FaultOptions(), Target::AllThreads());
+  const auto sampler = Sampler::Open(options, Target::AllThreads());
   CHECK(absl::IsResourceExhausted(sampler.status()));
   INFO(sampler.status());
   CHECK(Has(std::string(sampler.status().message()), "descriptors"));
@@ -225,10 +227,44 @@ TEST_CASE("without descriptors the message says how many are needed", "[sampler_
     return 0;
   };
   fake.FailNth(needed, EMFILE, testing::Call::kPerfEventOpen);
-  const auto again = Sampler::Open(FaultOptions(), Target::AllThreads());
+  const auto again = Sampler::Open(options, Target::AllThreads());
   const std::string text(again.status().message());
   CHECK(Has(text, " besides those that are open; the limit is 123 (ulimit -n)."));
   for (const char* const wrong : {" 1 threads", " 1 CPUs", " 1 events", " 1 rings"}) CHECK_FALSE(Has(text, wrong));
+}
+
+TEST_CASE("without descriptors for each thread on each CPU, rings of threads do, unless those of CPUs were asked for",
+          "[sampler_open]") {
+  SamplerOptions options = FaultOptions();
+  testing::FakeKernel fake;
+  fake.below().perf_event_open = [](const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group,
+                                    unsigned long flags) {
+    if (cpu >= 0) return errno = EMFILE, -1;
+    return sys::kLinux.perf_event_open(attr, pid, cpu, group, flags);
+  };
+  {
+    auto sampler = Sampler::Open(options, Target::AllThreads());
+    REQUIRE(sampler.ok());
+    CHECK(absl::IsResourceExhausted(sampler->ring_status()));
+    const std::string status(sampler->ring_status().message());
+    INFO(status);
+    CHECK((Has(status, "(Rings::kPerThread)") && Has(status, "ulimit -n")));
+    REQUIRE(sampler->Start().ok());
+    testing::FreshPages memory(50);
+    memory.Touch(0, 50);
+    REQUIRE(sampler->Stop().ok());
+    CHECK(testing::CountSamples(*sampler)[0] >= 50);
+    testing::CheckAccountingBalances(sampler->stats());
+  }
+  CHECK(fake.Leaks() == "");
+  options.rings = SamplerOptions::Rings::kPerCpu;
+  CHECK(absl::IsResourceExhausted(Sampler::Open(options, Target::AllThreads()).status()));
+  options.rings = SamplerOptions::Rings::kPerThread;
+  CHECK(Sampler::Open(options, Target::AllThreads())->ring_status().ok());
+  // If they can't be opened either, the error is that of the rings of CPUs.
+  options.rings = SamplerOptions::Rings::kAuto;
+  fake.FailAll(testing::Call::kPerfEventOpen, EMFILE);
+  CHECK(absl::IsResourceExhausted(Sampler::Open(options, Target::AllThreads()).status()));
 }
 
 TEST_CASE("without a descriptor for a ring or an event, rings do not shrink, and the remedy is more descriptors",
