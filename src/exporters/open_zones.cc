@@ -6,6 +6,7 @@
 #include <map>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace perfkit::exporters {
 namespace {
@@ -48,12 +49,7 @@ uint64_t FrameNumber(std::string_view name) {
 }  // namespace
 
 OpenZones::OpenZones(const Profile& profile) : changes_(profile.threads.size()) {
-  std::map<std::string, uint32_t, std::less<>> indexes{{"", 0}};
-  const auto index_of = [&](const std::string& text) {
-    const auto [entry, is_new] = indexes.try_emplace(text, static_cast<uint32_t>(texts_.size()));
-    if (is_new) texts_.push_back(text);
-    return entry->second;
-  };
+  std::map<std::pair<std::string, std::string>, uint32_t> indexes{{{}, 0}};
   const std::vector<std::vector<Edge>> edges = EdgesOf(profile);
   for (size_t thread = 0; thread < edges.size(); ++thread) {
     std::vector<uint32_t> open;
@@ -63,27 +59,28 @@ OpenZones::OpenZones(const Profile& profile) : changes_(profile.threads.size()) 
       } else {
         open.erase(std::find(open.begin(), open.end(), edge.zone));
       }
-      std::string zones, frames;
-      Change change{.time_ns = edge.time_ns};
+      Open together;
       for (const uint32_t i : open) {
         const std::string& name = profile.strings[profile.zones[i].name];
-        std::string& text = profile.zones[i].is_frame ? frames : zones;
-        if (!text.empty()) text += profile.zones[i].is_frame ? ", " : "/";
+        const bool is_frame = profile.zones[i].is_frame;
+        std::string& text = is_frame ? together.frame : together.zone;
+        if (!text.empty()) text += is_frame ? ", " : "/";
         text += name;
-        if (profile.zones[i].is_frame && change.open.frame_number == 0) change.open.frame_number = FrameNumber(name);
+        if (is_frame && together.frame_number == 0) together.frame_number = FrameNumber(name);
       }
-      change.open.zone = index_of(zones);
-      change.open.frame = index_of(frames);
-      changes_[thread].push_back(change);
+      const auto [entry, is_new] =
+          indexes.try_emplace({together.zone, together.frame}, static_cast<uint32_t>(open_.size()));
+      if (is_new) open_.push_back(std::move(together));
+      changes_[thread].push_back({edge.time_ns, entry->second});
     }
   }
 }
 
-OpenZones::Open OpenZones::At(uint32_t thread, uint64_t time_ns) const {
+uint32_t OpenZones::At(uint32_t thread, uint64_t time_ns) const {
   const std::vector<Change>& changes = changes_[thread];
   const auto after = std::upper_bound(changes.begin(), changes.end(), time_ns,
                                       [](uint64_t at_ns, const Change& change) { return at_ns < change.time_ns; });
-  return after == changes.begin() ? Open() : (after - 1)->open;
+  return after == changes.begin() ? 0 : (after - 1)->open;
 }
 
 }  // namespace perfkit::exporters

@@ -9,32 +9,32 @@
 
 namespace perfkit::exporters {
 
-// Zones need not nest. Keeps two entries for each zone of the profile, and each combination of zones once.
+// Zones need not nest. Keeps two entries for each zone of the profile, and each combination of names once.
 class OpenZones {
  public:
-  // Indexes of texts(); 0 ("") if none was open.
+  // What was open together.
   struct Open {
-    uint32_t zone = 0;          // Path of the open zones, outermost first: "physics/collide".
-    uint32_t frame = 0;         // Names of the open frames: "frame 12", or "frame 12, stream 3".
-    uint64_t frame_number = 0;  // 12 of "frame 12", the frames that FrameCounter::Mark ends; 0 if none is open.
-    bool operator==(const Open&) const = default;
+    std::string zone;           // Path of the zones, outermost first: "physics/collide". "" if none was open.
+    std::string frame;          // Names of the frames: "frame 12", or "frame 12, stream 3". "" if none was open.
+    uint64_t frame_number = 0;  // 12 of "frame 12", the frames that FrameCounter::Mark ends; 0 if none was open.
   };
 
   explicit OpenZones(const Profile& profile);
 
-  // Returns what was open on the thread. A zone is open from its from_ns until before its to_ns.
-  Open At(uint32_t thread, uint64_t time_ns) const;
-  const std::vector<std::string>& texts() const { return texts_; }
+  // Returns what was open on the thread, as an index of open(); 0 if nothing was. A zone is open from its from_ns until
+  // before its to_ns. O(log zones).
+  uint32_t At(uint32_t thread, uint64_t time_ns) const;
+  const std::vector<Open>& open() const { return open_; }
 
  private:
   // What is open from a time on.
   struct Change {
     uint64_t time_ns = 0;
-    Open open{};
+    uint32_t open = 0;
   };
 
   std::vector<std::vector<Change>> changes_;  // By thread, in order of time.
-  std::vector<std::string> texts_{""};
+  std::vector<Open> open_{{}};
 };
 
 }  // namespace perfkit::exporters

@@ -67,18 +67,15 @@ class PprofWriter {
 
  private:
   // What two samples have in common that become one.
-  using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint64_t, StackQuality, uint32_t, uint32_t, uint32_t>;
-  Key KeyOf(const ProfileSample& sample) const {
+  using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint64_t, StackQuality, uint32_t, uint32_t>;
+  Key KeyOf(uint32_t index) const {
+    const ProfileSample& sample = profile_.samples[index];
     const uint32_t wait = sample.wait == ProfileSample::kNoWait ? 0 : wait_texts_[sample.wait];
-    const exporters::OpenZones::Open open = OpenAt(sample);
-    return {sample.thread,  sample.stack, sample.label, sample.task, sample.task_number,
-            sample.quality, wait,         open.zone,    open.frame};
+    return {sample.thread,      sample.stack,   sample.label, sample.task,
+            sample.task_number, sample.quality, wait,         OpenAt(index)};
   }
 
-  // Merged samples have no time, so that their zones are not known.
-  exporters::OpenZones::Open OpenAt(const ProfileSample& sample) const {
-    return sample.merged() ? exporters::OpenZones::Open() : zones_.At(sample.thread, sample.time_ns);
-  }
+  uint32_t OpenAt(uint32_t index) const { return open_.empty() ? 0 : open_[index]; }
 
   // A text's index in the string table, where it is written when it is first asked for.
   int64_t Text(std::string_view text) {
@@ -99,7 +96,7 @@ class PprofWriter {
 
   void WriteHeader();
   void WriteSamples();
-  void WriteSample(const ProfileSample& sample, const std::vector<int64_t>& values);
+  void WriteSample(uint32_t index, const std::vector<int64_t>& values);
   void WriteLocations();
   void WriteLocation(uint32_t index);
   uint64_t FunctionOf(uint32_t location, const ProfileCall& call);
@@ -107,6 +104,7 @@ class PprofWriter {
   void WriteMapping(uint32_t index, const MappingFlags& flags);
   void CountUnverified();
   void NameWaits();
+  void FindOpenZones();
 
   // Labels whose strings are written before the sample that has them.
   struct Label {
@@ -118,7 +116,7 @@ class PprofWriter {
   void AddNumber(std::string_view key, uint64_t number, std::string_view unit = {}) {
     labels_.push_back({Text(key), 0, Saturated(number), unit.empty() ? 0 : Text(unit)});
   }
-  void GatherLabels(const ProfileSample& sample);
+  void GatherLabels(uint32_t index);
 
   const Profile& profile_;
   const WriteOptions& options_;
@@ -132,6 +130,7 @@ class PprofWriter {
 
   std::vector<uint32_t> wait_texts_;  // of each wait: an index in wait_names_
   std::vector<std::string> wait_names_{""};
+  std::vector<uint32_t> open_;                // of each sample: an index of zones_.open(); empty if there are no zones
   std::vector<uint32_t> guessed_, stitched_;  // calls of each stack that are
   std::vector<bool> used_locations_ = std::vector<bool>(profile_.locations.size());
   std::map<std::pair<uint64_t, uint32_t>, uint64_t> functions_;  // IDs by name and file
@@ -177,6 +176,15 @@ void PprofWriter::NameWaits() {
   }
 }
 
+// Merged samples have no time, so that their zones are not known.
+void PprofWriter::FindOpenZones() {
+  if (profile_.zones.empty()) return;
+  open_.reserve(profile_.samples.size());
+  for (const ProfileSample& sample : profile_.samples) {
+    open_.push_back(sample.merged() ? 0 : zones_.At(sample.thread, sample.time_ns));
+  }
+}
+
 void PprofWriter::CountUnverified() {
   guessed_.resize(profile_.stacks.size());
   stitched_.resize(profile_.stacks.size());
@@ -190,18 +198,19 @@ void PprofWriter::CountUnverified() {
 
 void PprofWriter::WriteSamples() {
   NameWaits();
+  FindOpenZones();
   CountUnverified();
   const std::vector<ProfileSample>& samples = profile_.samples;
   std::vector<uint32_t> order(samples.size());
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return KeyOf(samples[a]) < KeyOf(samples[b]); });
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return KeyOf(a) < KeyOf(b); });
   std::vector<uint64_t> sums(1 + profile_.events.size());
   std::vector<int64_t> values(sums.size());
   size_t reported = 0;
   for (size_t at = 0; at < order.size() && !file_.failed();) {
-    const ProfileSample& first = samples[order[at]];
+    const uint32_t first = order[at];
     std::fill(sums.begin(), sums.end(), 0);
-    for (; at < order.size() && KeyOf(samples[order[at]]) == KeyOf(first); ++at) {
+    for (; at < order.size() && KeyOf(order[at]) == KeyOf(first); ++at) {
       const ProfileSample& sample = samples[order[at]];
       AddTo(sums[0], sample.samples);
       AddTo(sums[1 + sample.event], sample.weight);
@@ -215,16 +224,17 @@ void PprofWriter::WriteSamples() {
   }
 }
 
-void PprofWriter::GatherLabels(const ProfileSample& sample) {
+void PprofWriter::GatherLabels(uint32_t index) {
+  const ProfileSample& sample = profile_.samples[index];
   const ProfileThread& thread = profile_.threads[sample.thread];
   labels_.clear();
   AddLabel("thread", thread.ended == 0 ? Text(thread.name) : Text(profile_.ThreadName(sample.thread)));
   AddNumber("tid", thread.tid);
   AddNumber("pid", thread.pid);
   AddLabel("label", Text(sample.label));
-  const exporters::OpenZones::Open open = OpenAt(sample);
-  if (open.zone != 0) AddLabel("zone", Text(zones_.texts()[open.zone]));
-  if (open.frame != 0) AddLabel("frame", Text(zones_.texts()[open.frame]));
+  const exporters::OpenZones::Open& open = zones_.open()[OpenAt(index)];
+  if (!open.zone.empty()) AddLabel("zone", Text(open.zone));
+  if (!open.frame.empty()) AddLabel("frame", Text(open.frame));
   if (open.frame_number != 0) AddNumber("frame_number", open.frame_number);
   AddLabel("task", Text(sample.task));
   if (sample.task_number != 0) AddNumber("task_id", sample.task_number);
@@ -238,8 +248,9 @@ void PprofWriter::GatherLabels(const ProfileSample& sample) {
   if (stitched_[sample.stack] != 0) AddNumber("stitched_calls", stitched_[sample.stack], "count");
 }
 
-void PprofWriter::WriteSample(const ProfileSample& sample, const std::vector<int64_t>& values) {
-  GatherLabels(sample);
+void PprofWriter::WriteSample(uint32_t index, const std::vector<int64_t>& values) {
+  const ProfileSample& sample = profile_.samples[index];
+  GatherLabels(index);
   locations_.clear();
   for (uint32_t at = sample.stack; at != ProfileStack::kRoot; at = profile_.stacks[at].parent) {
     const uint32_t location = profile_.stacks[at].location;
