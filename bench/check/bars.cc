@@ -233,6 +233,10 @@ constexpr Bar OwnBar(const char* name, const char* what) {
   return {.name = name, .floor = nullptr, .limit = 1, .what = what, .counter = "own_percent"};
 }
 
+constexpr Bar FileBar(const char* name, double seconds, const char* what) {
+  return {.name = name, .floor = nullptr, .limit = seconds, .what = what, .counter = "s_per_100mb"};
+}
+
 constexpr Bar kSessionBars[] = {
     OverheadBar("Session/regex/100hz", 0.2, "percent of a thread's CPU time for live stacks, 100 a second"),
     OverheadBar("Session/regex/1khz", 1.5, "the same, 1,000 a second"),
@@ -258,6 +262,13 @@ constexpr Bar kSessionBars[] = {
      .what = "the same with a flight recorder",
      .counter = "stall_us"},
     {"Look/blocked", nullptr, 15'000, "a stack of a sleeping thread, for the thread that examines it"},
+    FileBar("Write/folded", 3, "seconds of CPU time for 100 MB of folded stacks"),
+    FileBar("Write/perfetto", 3, "the same of a Perfetto trace"),
+    FileBar("Write/chrome", 3, "the same of Chrome's JSON"),
+    FileBar("Write/callgrind", 10, "the same of Callgrind's format, which is sums"),
+    FileBar("Write/pprof", 30, "the same of pprof's format, compressed: some 15,000,000 samples"),
+    FileBar("Write/firefox", 60, "the same of Firefox's profile, compressed"),
+    FileBar("Write/html", 60, "the same of the page, compressed"),
 };
 
 constexpr const char* kSessionNames[] = {
@@ -279,6 +290,11 @@ constexpr const char* kSessionNames[] = {
     "Tree/bottom_up",
     "Write/folded",
     "Write/callgrind",
+    "Write/pprof",
+    "Write/perfetto",
+    "Write/firefox",
+    "Write/chrome",
+    "Write/html",
 };
 
 constexpr Bar kFrameBars[] = {
