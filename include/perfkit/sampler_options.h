@@ -125,8 +125,9 @@ struct SamplerOptions {
   std::optional<BranchFilter> branches{};
   // Additional fields of samples, as SampleBits: kSampleAddr, kSampleCpu, kSampleWeight, kSampleDataSrc,
   // kSamplePhysAddr, kSampleDataPageSize, kSampleCodePageSize, kSampleRegsUser (the thread's registers in user space),
-  // kSampleRegsIntr (the registers of the sampled code, also in the kernel), …. InvalidArgument for fields that have
-  // options of their own (stack, branches, followers), for AUX, and for kSampleWeight, kSampleDataSrc and
+  // kSampleRegsIntr (the registers of the sampled code, also in the kernel), kSampleCgroup (the number of
+  // the thread's cgroup, since Linux 5.7; with side_band, CGROUP records have the paths), …. InvalidArgument for fields
+  // that have options of their own (stack, branches, followers), for AUX, and for kSampleWeight, kSampleDataSrc and
   // kSampleTransaction without a hardware event. Unavailable for registers, except on x86-64 and arm64. All samples of
   // a sampler have the same fields: these, those of the options, and
   //   IDENTIFIER, IP, TID, TIME  always;
@@ -141,12 +142,13 @@ struct SamplerOptions {
   // InvalidArgument with an event of EventConfig::kernel_side.
   bool user_only = false;
 
-  // Delivers MMAP2, COMM, FORK and EXIT records, which unwinding and symbols need. The first Drain after Start also
-  // delivers synthesized records for the threads and mappings that already exist (SamplerRecord::synthesized): for
-  // whole CPUs, those of all processes that procfs shows and this user may read (SamplerStats::processes_unread). Start
-  // reads them before it enables the events, for up to half a second; the next Drain reads the others. The kernel's
-  // records have rings of their own, which always stream and are never paused, so drain a sampler of
-  // RingMode::kOverwrite, too.
+  // Delivers MMAP2, COMM, FORK and EXIT records, which unwinding and symbols need, and with kSampleCgroup CGROUP
+  // records: for groups that exist, and for those that are created later, by sampled threads or on sampled CPUs. The
+  // first Drain after Start also delivers synthesized records for the threads and mappings that already exist
+  // (SamplerRecord::synthesized): for whole CPUs, those of all processes that procfs shows and this user may read
+  // (SamplerStats::processes_unread). Start reads them before it enables the events, for up to half a second; the next
+  // Drain reads the others. The kernel's records have rings of their own, which always stream and are never paused, so
+  // drain a sampler of RingMode::kOverwrite, too.
   bool side_band = false;
   // Delivers SWITCH records, which say when each thread leaves its CPU and returns, and FORK and EXIT records. SWITCH
   // records share the rings of the samples.

@@ -341,6 +341,7 @@ open::OpenRequest Plan::TrackingRequest() const {
   request.attr.task = 1;  // FORK and EXIT records, which the sampler itself needs.
   request.attr.comm = request.attr.comm_exec = request.attr.mmap = request.attr.mmap2 = options_.side_band;
   request.attr.build_id = options_.side_band;
+  request.attr.cgroup = options_.side_band && (bits_.sample_type & kSampleCgroup) != 0;
   request.attr.enable_on_exec = target_.enable_on_exec;
   request.attr.write_backward = 0;
   request.asked = DescribePart("the side band");

@@ -13,6 +13,7 @@
 #include "src/base/number.h"
 #include "src/base/text.h"
 #include "src/open/task_cpu.h"
+#include "src/proc/cgroups.h"
 #include "src/proc/maps.h"
 #include "src/proc/module_file.h"
 #include "src/proc/threads.h"
@@ -72,6 +73,8 @@ constexpr size_t kLongestPath = 4096;
 // The limits of the constructor.
 constexpr uint64_t kMaxAheadNs = 500'000'000;
 constexpr size_t kMaxAheadBytes = 16 << 20;
+// A bound beyond all real systems.
+constexpr size_t kMaxCgroups = 64 << 10;
 
 // Returns the process of a thread, from its status file; `tid` if it can't be read.
 pid_t ProcessOf(pid_t tid) {
@@ -147,6 +150,14 @@ void WriteMap(RecordWriter& writer, uint32_t pid, const proc::MapLine& map, Buil
   writer.End(pid, pid);
 }
 
+void WriteCgroup(RecordWriter& writer, const proc::Cgroup& cgroup) {
+  if (cgroup.path.size() > kLongestPath) return;
+  writer.Begin(RecordType::kCgroup, kUserMode);
+  writer.Put(cgroup.number);
+  writer.PutText(cgroup.path);
+  writer.End(0, 0);
+}
+
 // Returns the processes of the target: for whole CPUs all that procfs shows.
 std::vector<pid_t> ProcessesOf(const Plan& plan) {
   const Target& target = plan.target();
@@ -164,6 +175,10 @@ std::vector<pid_t> ProcessesOf(const Plan& plan) {
 SynthesizedRecords::SynthesizedRecords(const Plan& plan, uint64_t time_ns)
     : layout_(plan.layout()), time_ns_(time_ns), pids_(ProcessesOf(plan)) {
   const uint64_t begun = sys::ClockNs(CLOCK_MONOTONIC);
+  if (layout_.has(Field::kCgroup)) {
+    RecordWriter writer(records_, layout_, time_ns_);
+    for (const proc::Cgroup& cgroup : proc::ListCgroups(kMaxCgroups)) WriteCgroup(writer, cgroup);
+  }
   while (next_pid_ < pids_.size() && records_.size() < kMaxAheadBytes) {
     ReadProcess(pids_[next_pid_++]);
     if (sys::ClockNs(CLOCK_MONOTONIC) - begun > kMaxAheadNs) return;

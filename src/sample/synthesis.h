@@ -21,8 +21,8 @@ namespace perfkit::sample {
 // Build-ids by device, inode and path; "" for files without one.
 using BuildIds = std::unordered_map<std::string, std::string>;
 
-// Synthesized records that are still to be delivered, each once: for each process FORK and COMM for each thread, then
-// MMAP2 for each executable mapping. Not thread-safe.
+// Synthesized records that are still to be delivered, each once: CGROUP if samples have that field; for each process
+// FORK and COMM for each thread, then MMAP2 for each executable mapping. Not thread-safe.
 class SynthesizedRecords {
  public:
   SynthesizedRecords() = default;

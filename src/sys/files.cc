@@ -65,6 +65,24 @@ absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) {
   return names;
 }
 
+std::vector<Subfolder> ListSubfolders(const std::string& path) {
+  std::vector<Subfolder> subfolders;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
+  if (folder == nullptr) return subfolders;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    std::string name = entry->d_name;
+    if (entry->d_type == DT_DIR && name != "." && name != "..") subfolders.push_back({std::move(name), entry->d_ino});
+  }
+  return subfolders;
+}
+
+std::optional<uint64_t> InodeOf(const std::string& path) {
+  const OwnedFd fd(kernel().open(path.c_str(), O_PATH));
+  struct stat about;
+  if (!fd || kernel().fstat(fd.get(), &about) != 0) return std::nullopt;
+  return about.st_ino;
+}
+
 std::string LinkTarget(const std::string& path) {
   char target[4096];
   const ssize_t size = ::readlink(path.c_str(), target, sizeof(target));

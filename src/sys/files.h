@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,18 @@ OwnedFd OpenToRead(const char* path);
 
 // Returns the names in folder `path`, sorted, without "." and "..". Errors: as ReadFile.
 absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path);
+
+// A folder in a folder.
+struct Subfolder {
+  std::string name;
+  uint64_t inode = 0;
+};
+// Returns the folders in `path`, in the order of the file system; those that can't be listed are empty. For file systems
+// that give the type of each file, as those of the kernel do.
+std::vector<Subfolder> ListSubfolders(const std::string& path);
+
+// Returns the inode number of `path`; nullopt if it cannot be looked at.
+std::optional<uint64_t> InodeOf(const std::string& path);
 
 // Returns the target of the symbolic link `path`, at most 4,096 bytes of it; "" if it cannot be read.
 std::string LinkTarget(const std::string& path);

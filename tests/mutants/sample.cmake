@@ -55,3 +55,6 @@ mutant(counts_of_ended_threads FILE src/sample/loss_accounting.cc TEST sample_te
 mutant(chosen_rings_are_changed FILE src/sample/sampler_impl.cc TEST sample_test CASES "[sampler_open]"
        FROM [[if (options.rings != Rings::kAuto || is_cpu ||]] TO [[if (is_cpu ||]]
        SAYS "Who asks for rings of CPUs gets rings of threads, without the children of a process.")
+mutant(new_groups_have_no_path FILE src/sample/plan.cc TEST sample_test CASES "[cgroups]"
+       FROM [[request.attr.cgroup = options_.side_band && ]] TO [[request.attr.cgroup = !options_.side_band && ]]
+       SAYS "Cgroups that are created after the start have numbers only.")
