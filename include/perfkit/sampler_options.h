@@ -53,6 +53,11 @@ struct CallStack {
   uint32_t stack_bytes = 0;  // kUserDump: bytes of the stack, a multiple of 8, at most 60 KiB.
   FullDumps full{};          // kUserDump.
   std::unique_ptr<unwind::LiveWalker> (*stacks)() = nullptr;  // kLive: perfkit::LiveStacks.
+  // Samples in the kernel have the kernel's callers, too (KernelFrames). Dumped and live stacks then take 8 bytes more
+  // for a sample in user code, and about 100 for one in the kernel. No effect if this user may not sample the kernel,
+  // with SamplerOptions::user_only, and if no event with a stack includes the kernel. If false, a sample in the kernel
+  // has the sampled pc and the user's frames alone.
+  bool kernel = true;
   // kLive: of `depth`, the calls that are kept of the outer end of deeper stacks. Those between are left out
   // (LiveStack::omitted), but the walk takes time for them: 20-60 ns each. 0 means that the walk ends at `depth`, so
   // the root of deeper stacks is not known. Must be less than `depth`.
@@ -135,6 +140,8 @@ struct SamplerOptions {
   //                              that may count several at once (sched:sched_stat_*, or known by its number only);
   //   CPU                        with `switches`;
   //   RAW                        with a tracepoint;
+  //   CALLCHAIN                  with CallStack::kFramePointers; with dumped and live stacks, if CallStack::kernel has
+  //                              an effect;
   //   READ                       with followers; and with several software events that are not clocks, but before
   //                              Linux 6.12 not if these are inherited.
   uint64_t fields = 0;

@@ -39,6 +39,7 @@ struct StackFrame {
   // Taken from an earlier stack of the same thread, because this sample's copy of the stack ends before it:
   // UnwinderOptions::stitch_bytes.
   bool is_stitched = false;
+  bool is_kernel = false;  // Code of the kernel: KernelFrames.
 
   // Returns an address inside the instruction that was executing: the one to look up symbols and lines for.
   uint64_t code() const { return pc - (is_return_address ? 1 : 0); }

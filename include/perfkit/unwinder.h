@@ -85,6 +85,18 @@ struct UnwinderOptions {
   size_t stitch_bytes = 0;
 };
 
+// The result of Unwinder::UnwindWithKernel.
+struct JoinedStack {
+  uint32_t kernel_frames = 0;  // Number of frames in the kernel: the first ones, StackFrame::is_kernel.
+  // Callers in the kernel may be missing: the chain or the room was full, or the sample has no chain.
+  bool kernel_cut = false;
+  UnwoundStack user;  // The frames after them.
+
+  size_t frames() const { return size_t{kernel_frames} + user.frames; }
+  bool complete() const { return user.complete() && !kernel_cut; }
+  bool operator==(const JoinedStack&) const = default;
+};
+
 // Unwinds the stacks of samples. Movable, not copyable: a moved-from one may only be assigned to or destroyed. Not
 // thread-safe: any thread may call it, one at a time.
 //
@@ -113,6 +125,10 @@ class Unwinder {
   // number and why unwinding stopped.
   UnwoundStack Unwind(const Sample& sample, std::span<StackFrame> frames);
 
+  // As Unwind, with the kernel's frames before those of user code: for samplers with CallStack::kernel. For a sample in
+  // user code, the same as Unwind. A sample in the kernel without a chain gives the sampled pc alone.
+  JoinedStack UnwindWithKernel(const Sample& sample, std::span<StackFrame> frames);
+
   // Unwinds several samples. If recent stacks were deep, unwinds them in turns, so that one waits for memory while
   // others go on. This is faster than one by one if the stacks are not in the CPU's caches, as after a drain, and
   // slower if they are in the caches. The frames of samples[i] begin at frames[i * (frames.size() / samples.size())];
@@ -124,6 +140,7 @@ class Unwinder {
 
  private:
   std::unique_ptr<unwind::Walker> walker_;
+  uint32_t max_chain_ = 0;  // kernel.perf_event_max_stack.
 };
 
 // Unwinds on another thread than the one that drains the sampler, so that slow unwinding does not delay draining:
@@ -147,7 +164,7 @@ struct QueuedStack {
   const SamplerRecord& record;
   const Sample& sample;
   const UnwoundStack& stack;
-  std::span<const StackFrame> frames;
+  std::span<const StackFrame> frames;  // Of user code; KernelFrames(sample) has those before them.
 };
 
 // pushed = unwound + no_room + malformed + waiting + stopped.

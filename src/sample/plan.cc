@@ -364,12 +364,13 @@ size_t Plan::SideBandBytes(size_t ring_bytes) const {
   return needs_tracking() ? std::min(kBytes, ring_bytes) : 0;
 }
 
-// A sample: its words, chain (127 calls and 4 markers), branches (32 of 3 words), values of the group, raw data; or a
+// A sample: its words, chain (calls and 4 markers), branches (32 of 3 words), values of the group, raw data; or a
 // MMAP2 record with the longest path.
 size_t Plan::LargestRecord() const {
   constexpr size_t kOther = 8 << 10;
-  const size_t depth =
-      options_.stack.kind == CallStack::Kind::kFramePointers ? std::max<size_t>(options_.stack.depth, 1024) : 0;
+  const bool by_pointers = options_.stack.kind == CallStack::Kind::kFramePointers;
+  const size_t least = layout_.has(Field::kCallchain) ? 1024 : 0;
+  const size_t depth = by_pointers ? std::max<size_t>(options_.stack.depth, least) : least;
   const uint32_t full = options_.stack.full.every > 0 ? options_.stack.full.bytes : 0;
   return kOther + 8 * depth + std::max(options_.stack.stack_bytes, full);
 }

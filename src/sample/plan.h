@@ -139,6 +139,8 @@ class Plan {
   // Set the layout's registers. Return the bits of sample_type.
   uint64_t RegisterFields();
   uint64_t StackFields();
+  // Returns kSampleCallchain if samples have the kernel's part of the chain beside another kind of stack, or else 0.
+  uint64_t KernelChainField() const;
   // Returns true if samples need counts to identify their event.
   bool ReadsOwnIds() const;
   void ChooseLayout();

@@ -59,14 +59,23 @@ uint64_t Plan::RegisterFields() {
 
 uint64_t Plan::StackFields() {
   switch (options_.stack.kind) {
-    case Kind::kNone:
-    case Kind::kLive: return 0;
+    case Kind::kNone: return 0;
+    case Kind::kLive: return KernelChainField();
     case Kind::kFramePointers:
       bits_.regs_user |= kChainRegisters;
       return kSampleCallchain | (kChainRegisters != 0 ? uint64_t{kSampleRegsUser} : 0);
-    case Kind::kUserDump: bits_.regs_user = kUserRegisters; return kSampleRegsUser | kSampleStackUser;
+    case Kind::kUserDump:
+      bits_.regs_user = kUserRegisters;
+      return kSampleRegsUser | kSampleStackUser | KernelChainField();
   }
   return 0;
+}
+
+// Without a sample in the kernel, the field would take its 8 bytes for nothing.
+uint64_t Plan::KernelChainField() const {
+  const auto in_kernel = [](const PlannedEvent& event) { return event.stack && !event.config.exclude_kernel; };
+  if (!options_.stack.kernel || options_.user_only || !rights_.may_count_kernel()) return 0;
+  return std::ranges::any_of(events_, in_kernel) ? uint64_t{kSampleCallchain} : 0;
 }
 
 absl::Status Plan::CheckStack() const {
@@ -144,6 +153,11 @@ absl::Status Plan::ChooseSignals() {
 // live stacks is limited by their handler.
 void Plan::ApplyStack(sys::PerfEventAttr& attr, const PlannedEvent& event, const SamplingLevel& asked) const {
   const SamplingLevel level = event.stack ? asked : SamplingLevel{};
+  if (layout_.has(Field::kCallchain)) {
+    // Without frame pointers, the user's part is dumped, or walked by the thread itself.
+    attr.exclude_callchain_kernel = level.stack == 0 || !options_.stack.kernel;
+    attr.exclude_callchain_user = level.stack == 0 || options_.stack.kind != Kind::kFramePointers;
+  }
   switch (options_.stack.kind) {
     case Kind::kNone: return;
     case Kind::kUserDump: attr.sample_stack_user = StackOf(event, level); return;
@@ -151,7 +165,6 @@ void Plan::ApplyStack(sys::PerfEventAttr& attr, const PlannedEvent& event, const
     case Kind::kFramePointers:
       attr.sample_max_stack =
           level.stack == FullLevel().stack ? options_.stack.depth : static_cast<uint16_t>(level.stack);
-      attr.exclude_callchain_kernel = attr.exclude_callchain_user = level.stack == 0;
   }
 }
 

@@ -2,6 +2,7 @@
 // given to Dispatch; all that comes out is read.
 #include <cstring>
 
+#include "perfkit/kernel_frames.h"
 #include "perfkit/sample.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -25,6 +26,12 @@ uint64_t SumOf(const CallChain& chain) {
   PERFKIT_FUZZ_CHECK(parts <= 8 && words <= chain.words().size() && words + parts >= chain.words().size());
   return sum;
 }
+uint64_t SumOf(const Sample& sample, const KernelFrames& kernel) {
+  PERFKIT_FUZZ_CHECK(kernel.size() <= sample.chain().words().size() + 1 && kernel.empty() == (kernel.size() == 0));
+  uint64_t sum = 0;
+  for (size_t i = 0; i < kernel.size(); ++i) sum += kernel[i].code();
+  return sum;
+}
 uint64_t SumOf(const ReadValues& values) {
   uint64_t sum = values.time_enabled_ns().value_or(0) + values.time_running_ns().value_or(0);
   for (size_t i = 0; i < values.size(); ++i) {
@@ -38,7 +45,7 @@ uint64_t SumOf(const Sample& sample) {
                  sample.code_page_bytes().value_or(0) + sample.cpu().value_or(0);
   if (sample.read()) sum += SumOf(*sample.read());
   sum += SumOf(sample.chain()) + SumOf(sample.raw()) + SumOf(sample.aux()) + SumOf(sample.rest());
-  sum += SumOf(sample.user_stack().bytes);
+  sum += SumOf(sample.user_stack().bytes) + SumOf(sample, KernelFrames(sample));
   for (unsigned i = 0; i < 66; ++i) {
     sum += sample.user_registers()[i].value_or(0) + sample.interrupt_registers()[i].value_or(0);
   }

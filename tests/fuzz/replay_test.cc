@@ -125,6 +125,9 @@ TEST_CASE("ELF files, every 8 bytes of the program overwritten", "[fuzz]") {
 std::string SomeRecords(const AttrBits& bits) {
   using testing::RecordBuilder;
   std::string records = testing::BuildSample(bits);
+  testing::SampleValues in_kernel{.misc = static_cast<uint16_t>(CpuMode::kKernel)};
+  in_kernel.chain = {-uint64_t{128}, 1, 2, 3, -uint64_t{512}, 4, 5};
+  records += testing::BuildSample(bits, in_kernel);
   RecordBuilder map;
   map.U32(1).U32(2).U64(3).U64(4).U64(5).U32(8).U32(9).U64(10).U64(11).U32(5).U32(2).Text("/bin/true");
   records += map.Finish(RecordType::kMmap2);

@@ -58,3 +58,6 @@ mutant(chosen_rings_are_changed FILE src/sample/sampler_impl.cc TEST sample_test
 mutant(new_groups_have_no_path FILE src/sample/plan.cc TEST sample_test CASES "[cgroups]"
        FROM [[request.attr.cgroup = options_.side_band && ]] TO [[request.attr.cgroup = !options_.side_band && ]]
        SAYS "Cgroups that are created after the start have numbers only.")
+mutant(users_chain_beside_dumps FILE src/sample/plan_stack.cc TEST sample_test CASES "[kernel_chain]"
+       FROM [[level.stack == 0 || options_.stack.kind != Kind::kFramePointers;]] TO [[level.stack == 0;]]
+       SAYS "Dumped and live stacks also have the user's frames that the kernel found by frame pointers.")

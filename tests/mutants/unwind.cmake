@@ -112,3 +112,6 @@ mutant(installing_code_has_true_information FILE src/unwind/dwarf/live/live_walk
 mutant(installing_begins_at_the_last_call FILE src/unwind/dwarf/cfi/code_evidence.cc TEST unwind_dwarf_test CASES "the stack is the shadow's at every instruction"
        FROM [[if (++calls == 2)]] TO [[if (++calls == 1)]]
        SAYS "Stacks of a throw that lack frames are called complete.")
+mutant(chain_of_user_code_is_the_kernels FILE src/unwind/kernel_frames.cc TEST unwind_test CASES "[kernel_frames]"
+       FROM [[!pc || sample.cpu_mode() != CpuMode::kKernel]] TO [[!pc]]
+       SAYS "Samples in user code have frames in the kernel.")

@@ -56,7 +56,7 @@ constexpr RoomHeaders kHeaders[] = {
     {"unwind/dwarf/sampled", "unwinder"},
     {"unwind/dwarf/live", "live_unwinder"},
     {"open", "child target"},
-    {"unwind", "stack_frame"},
+    {"unwind", "kernel_frames stack_frame"},
     {"event", "event event_specs event_type measured_events pfm tracepoint off/event_spec off/event_specs off/reason"},
     {"ring",
      "call_chain data_source detail/sample_fields detail/sample_inline detail/user_page "

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "perfkit/kernel_frames.h"
+#include "src/sys/max_chain.h"
 #include "src/unwind/dwarf/sampled/walker.h"
 
 namespace perfkit {
@@ -26,7 +28,8 @@ uint32_t StackUse::BytesFor(double share) const {
   return total_ == 0 ? 0 : kMax << 10;
 }
 
-Unwinder::Unwinder(UnwinderOptions options) : walker_(std::make_unique<unwind::Walker>(options)) {}
+Unwinder::Unwinder(UnwinderOptions options)
+    : walker_(std::make_unique<unwind::Walker>(options)), max_chain_(sys::MaxCallChain(options.proc)) {}
 Unwinder::Unwinder(Unwinder&&) noexcept = default;
 Unwinder& Unwinder::operator=(Unwinder&&) noexcept = default;
 Unwinder::~Unwinder() = default;
@@ -35,6 +38,15 @@ bool Unwinder::Add(const RawRecord& record, const SampleLayout& layout) { return
 absl::Status Unwinder::AddProcess(pid_t pid) { return walker_->AddProcess(pid); }
 UnwoundStack Unwinder::Unwind(const Sample& sample, std::span<StackFrame> frames) {
   return walker_->Unwind(sample, frames);
+}
+JoinedStack Unwinder::UnwindWithKernel(const Sample& sample, std::span<StackFrame> frames) {
+  const KernelFrames kernel(sample);
+  JoinedStack stack;
+  stack.kernel_frames = static_cast<uint32_t>(kernel.CopyTo(frames));
+  const bool may_lack_callers = !kernel.has_chain() || kernel.size() >= max_chain_;
+  stack.kernel_cut = !kernel.empty() && (may_lack_callers || stack.kernel_frames < kernel.size());
+  stack.user = walker_->Unwind(sample, frames.subspan(stack.kernel_frames));
+  return stack;
 }
 void Unwinder::Unwind(std::span<const Sample> samples, std::span<StackFrame> frames, std::span<UnwoundStack> stacks) {
   walker_->Unwind(samples, frames, stacks);
