@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "perfkit/kernel_frames.h"
 #include "src/proc/disk_reads.h"
 #include "src/session/blocked_look.h"
 #include "src/session/merge_samples.h"
@@ -169,6 +170,8 @@ void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
   // A live stack begins with the pc that the thread returns to. A sample in the kernel has it in its user registers.
   pending.user_pc = in_kernel ? sample.user_registers()[kPcRegister].value_or(0) : pc;
   pending.kernel_pc = in_kernel ? pc : 0;
+  const Words callers = KernelFrames(sample).callers();
+  pending.kernel_callers.assign(callers.begin(), callers.end());
   // A foreign sample's time may be wrong: the thread may have slept then.
   if (!record.foreign) off_cpu_.Ran(pending.sample.thread, time_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
   if (!record.foreign) timelines_.stolen.Ran(pending.sample.thread, time_ns);
@@ -191,11 +194,8 @@ void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
       if (record.full_stack) return;  // not a sample of its own: only the unwinder keeps it
       return emit(Intern(task.pid, std::span(frames_).first(stack.frames), QualityOf(stack.end)));
     }
-    case CallStack::Kind::kFramePointers: {
-      InternedStack stack = Intern(task.pid, FramesByPointers(sample, frames_), StackQuality::kPart);
-      if (in_kernel) AddKernelCallers(sample, stack);
-      return emit(stack);
-    }
+    case CallStack::Kind::kFramePointers:
+      return emit(Intern(task.pid, FramesByPointers(sample, frames_), StackQuality::kPart));
   }
 }
 
@@ -249,20 +249,7 @@ InternedStack Aggregator::Intern(uint32_t pid, std::span<const StackFrame> frame
   return interned;
 }
 
-// Interns the kernel frames that have called the sampled one. The chain begins with the sampled pc, which Complete
-// adds.
-void Aggregator::AddKernelCallers(const Sample& sample, InternedStack& stack) {
-  const Words pcs = sample.chain().part(ChainContext::kKernel);
-  uint32_t callers = stack.stack;
-  // From the outermost caller inwards. pcs are return addresses: the call is before them.
-  for (size_t i = pcs.size(); i-- > 1 && !stack.was_cut;) {
-    callers = stacks_.InternKernel(callers, pcs[i] - 1, stack.was_cut);
-  }
-  if (pcs.size() < 2) return;
-  stack.quality = stack.was_cut ? StackQuality::kLeafOnly : StackQuality::kPart;
-  if (!stack.was_cut) stack.kernel_callers = callers;
-}
-
+// Adds the kernel's frames, if the sample was taken there. The user's stack is that from which the kernel was entered.
 ProfileSample Aggregator::Complete(const PendingSample& pending, const InternedStack& stack) {
   ProfileSample sample = pending.sample;
   timelines_.SetUnknown(sample);
@@ -270,8 +257,12 @@ ProfileSample Aggregator::Complete(const PendingSample& pending, const InternedS
   sample.stack = stack.stack;
   bool was_cut = stack.was_cut;
   if (pending.kernel_pc != 0) {
-    const bool has_callers = stack.kernel_callers != ProfileStack::kRoot;
-    sample.stack = stacks_.InternKernel(has_callers ? stack.kernel_callers : stack.stack, pending.kernel_pc, was_cut);
+    // A stack that was cut is a leaf, which has not called the kernel's frames.
+    const std::span<const uint64_t> callers =
+        stack.was_cut ? std::span<const uint64_t>() : std::span(pending.kernel_callers);
+    sample.stack = stacks_.InternKernel(stack.stack, callers, pending.kernel_pc, was_cut);
+    const bool is_part = stack.quality == StackQuality::kLeafOnly || callers.size() + 1 >= options_.max_chain;
+    if (!callers.empty() && is_part) sample.quality = StackQuality::kPart;
     if (was_cut) sample.quality = StackQuality::kLeafOnly;
     was_cut = was_cut || stack.was_cut;
   } else if (stack.stack == ProfileStack::kRoot) {

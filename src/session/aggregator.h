@@ -37,6 +37,7 @@
 #include "src/session/stack_table.h"
 #include "src/session/thread_table.h"
 #include "src/session/timelines.h"
+#include "src/sys/max_chain.h"
 
 namespace perfkit::session {
 
@@ -48,6 +49,7 @@ struct AggregatedEvent {
 
 struct AggregatorOptions {
   CallStack::Kind stacks = CallStack::Kind::kNone;
+  uint32_t max_chain = sys::MaxCallChain();  // longer chains of the kernel are cut
   uint32_t pid = 0;                // the process that is sampled; 0: any
   bool off_cpu = false;            // requires `pid`
   size_t memory_bytes = 64 << 20;  // of samples and stacks
@@ -93,8 +95,6 @@ struct InternedStack {
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kLeafOnly;
   bool was_cut = false;  // the table is full: it has the leaf alone
-  // The entry of the stack with the kernel frames that have called the sampled one; kRoot: none are known.
-  uint32_t kernel_callers = ProfileStack::kRoot;
 };
 
 // Not thread-safe.
@@ -173,7 +173,6 @@ class Aggregator {
   ProfileSample Complete(const PendingSample& pending, const InternedStack& stack);
   void Emit(const PendingSample& pending, const InternedStack& stack);
   InternedStack Intern(uint32_t pid, std::span<const StackFrame> frames, StackQuality quality);
-  void AddKernelCallers(const Sample& sample, InternedStack& stack);
   void AddTask(const ForkRecord& fork, bool synthesized);
   void AddExit(const ExitRecord& exit);
   void Watch(uint32_t pid, uint32_t tid, uint64_t time_ns);

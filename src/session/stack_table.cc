@@ -103,9 +103,16 @@ uint32_t StackTable::Intern(uint32_t pid, std::span<const StackFrame> frames, bo
   return stack;
 }
 
-uint32_t StackTable::InternKernel(uint32_t stack, uint64_t pc, bool& was_cut) {
-  const uint32_t location = KernelLocation(pc);
+uint32_t StackTable::InternKernel(uint32_t stack, std::span<const uint64_t> callers, uint64_t pc, bool& was_cut) {
   was_cut = false;
+  // From the outermost caller inwards. The call is before its return address.
+  for (size_t i = callers.size(); i-- > 0 && !was_cut;) stack = AddKernelFrame(stack, callers[i] - 1, was_cut);
+  if (was_cut) stack = ProfileStack::kRoot;
+  return AddKernelFrame(stack, pc, was_cut);
+}
+
+uint32_t StackTable::AddKernelFrame(uint32_t stack, uint64_t pc, bool& was_cut) {
+  const uint32_t location = KernelLocation(pc);
   // A leaf alone is always added, even to a full table, so that each sample has one.
   if (stack == ProfileStack::kRoot) return builder_.Stack(stack, location);
   const uint64_t key = uint64_t{stack} << 32 | location;

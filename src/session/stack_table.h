@@ -66,8 +66,9 @@ class StackTable {
   // Returns the entry of a stack of process `pid`, innermost frame first; ProfileStack::kRoot if it has no frame. The
   // stack ends before the first guess that is in no code. Sets `was_cut` if a table is full, and callers are missing.
   uint32_t Intern(uint32_t pid, std::span<const StackFrame> frames, bool& was_cut);
-  // Returns the entry of a kernel frame that `stack` called; that of the frame alone if max_stacks is reached.
-  uint32_t InternKernel(uint32_t stack, uint64_t pc, bool& was_cut);
+  // Returns the entry of kernel frames that `stack` called: at `pc`, and its callers, as return addresses, innermost
+  // first. If max_stacks is reached, sets `was_cut`, and returns the entry of `pc` alone.
+  uint32_t InternKernel(uint32_t stack, std::span<const uint64_t> callers, uint64_t pc, bool& was_cut);
   // Returns the entry for other addresses of the module of the leaf of `stack`. Requires that `stack` is not kRoot.
   uint32_t InternOther(uint32_t stack);
   // Return true if a location, or the leaf of a stack, is that for other addresses of its module.
@@ -92,6 +93,7 @@ class StackTable {
   uint32_t UserLocation(Process& process, uint32_t pid, uint64_t pc);
   std::optional<uint32_t> FindUserLocation(Process& process, uint32_t pid, uint64_t pc);
   uint32_t KernelLocation(uint64_t pc);
+  uint32_t AddKernelFrame(uint32_t stack, uint64_t pc, bool& was_cut);
   uint32_t LocationOf(CodeLocation code, bool kernel);
   uint32_t AddLocation(const CodeLocation& code, bool kernel);
   std::span<const StackFrame> UpToCode(uint32_t pid, std::span<const StackFrame> frames) const;

@@ -152,3 +152,9 @@ mutant(quota_of_the_past_is_used_up FILE src/session/cpu_quotas.cc TEST session_
 mutant(open_wait_is_stolen FILE src/session/stolen_times.cc TEST session_test CASES "[stolen_times]"
        FROM [[state.readings[1].at_ns <= at_ns) {]] TO [[true) {]]
        SAYS "A wait that is not over when the clock is read is told as taken by the machine.")
+mutant(cut_chain_is_whole FILE src/session/aggregator.cc TEST session_test CASES "[kernel_callers]"
+       FROM [[ || callers.size() + 1 >= options_.max_chain;]] TO [[;]]
+       SAYS "A stack is told to be whole, although the kernel has cut its part.")
+mutant(kernel_calls_after_themselves FILE src/session/stack_table.cc TEST session_test CASES "[kernel_callers]"
+       FROM [[callers[i] - 1, was_cut]] TO [[callers[i], was_cut]]
+       SAYS "The kernel's callers have the line after their call.")

@@ -221,7 +221,7 @@ TEST_CASE("stacks that end in the kernel are bounded, too", "[stack_table]") {
       const StackFrame frame{.pc = 0x1000 + 16 * user};
       const uint32_t stack = table.stacks.Intern(kStackPid, std::span(&frame, 1), was_cut);
       for (uint64_t pc = 0; pc < kKernel; ++pc) {
-        const uint32_t entry = table.stacks.InternKernel(stack, 0xffff'8000'0000'0000 + 16 * pc, was_cut);
+        const uint32_t entry = table.stacks.InternKernel(stack, {}, 0xffff'8000'0000'0000 + 16 * pc, was_cut);
         ++(was_cut ? cuts : whole);
         CHECK(table.AddressesOf(entry).size() == (was_cut ? 1 : 2));
       }
