@@ -112,6 +112,9 @@ struct SamplerStats {
   uint64_t malformed_bytes = 0;  // Bytes in rings that were not records.
   // RingMode::kOverwrite: bytes that were overwritten before a snapshot, or not delivered because a visitor threw.
   uint64_t overwritten_bytes = 0;
+  // RingMode::kOverwrite: the time of the oldest record of the ring that went back least, among those that had been
+  // overwritten when they were read; all records of later times were delivered. 0: no ring was overwritten.
+  uint64_t overwritten_until_ns = 0;
   uint64_t late = 0;  // Records delivered after a later record of another ring.
   // Foreign samples (SamplerRecord::foreign) whose event is unknown, which are not delivered. Happens if several
   // software events are inherited, on kernels before 6.12.

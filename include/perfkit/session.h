@@ -68,15 +68,25 @@ struct SessionOptions {
   SessionClock clock = SessionClock::kCpu;
   SessionStacks stacks = SessionStacks::kBest;
   // kStream: profiles everything from Start to Stop. kOverwrite: a flight recorder; Snapshot and Stop return what the
-  // rings still hold: for each CPU at most the latest SamplerOptions::ring_bytes of records (512 KiB).
+  // rings still hold since the last Snapshot. Each CPU has a ring of its own, and their times differ: all CPUs go back
+  // to ProfileAccounting::whole_from_ns, some further.
   RingMode mode = RingMode::kStream;
+  // kOverwrite: profiles have no samples that are older than this; 0: all that the rings hold. They go back less far if
+  // `memory_bytes` is too small for that time: ProfileAccounting::whole_from_ns.
+  std::chrono::nanoseconds keep_last{0};
+  // 0: 64 MiB with kStream, 8 MiB with kOverwrite.
+  //
   // kOverwrite: maximum for all rings together, including the side band's and the second set of rings, to which
-  // Snapshot switches. kStream: samples, distinct stacks and distinct addresses may each take half of this, so 1.5
-  // times memory_bytes together. When samples exceed their half, the oldest are merged (ProfileSample::merged); when
-  // the merged ones exceed a quarter of memory_bytes, the lightest keep only their module. When stacks exceed their
-  // half, new ones are cut to their leaf (ProfileAccounting::stacks_forgotten). When addresses exceed theirs, a leaf at
-  // a new one becomes the "[other addresses]" of its module (addresses_forgotten). Totals stay exact.
-  size_t memory_bytes = 64 << 20;
+  // Snapshot switches. Rings have the largest equal sizes, a power of two, with which they fit; a note says which. With
+  // 2 CPUs and 8 MiB each holds 1 MiB of records, with 64 CPUs 32 KiB: of each CPU's samples without stacks about
+  // 20,000 or 600, of dumped stacks (16 KiB) 60 or 2. The tables of the profile take up to twice as much in addition.
+  //
+  // kStream: samples, distinct stacks and distinct addresses may each take half of this, so 1.5 times memory_bytes
+  // together. When samples exceed their half, the oldest are merged (ProfileSample::merged); when the merged ones exceed
+  // a quarter of memory_bytes, the lightest keep only their module. When stacks exceed their half, new ones are cut to
+  // their leaf (ProfileAccounting::stacks_forgotten). When addresses exceed theirs, a leaf at a new one becomes the
+  // "[other addresses]" of its module (addresses_forgotten). Totals stay exact. A note says when each of these began.
+  size_t memory_bytes = 0;
   // CPU budget, as a fraction of one CPU (SamplerOptions::cpu_budget); 0 disables it. No effect with kOverwrite.
   double cpu_budget = 0;
   // Samples user space only, even if more is permitted.
@@ -91,6 +101,11 @@ struct SessionOptions {
   std::string thread_name{};
   // Stops sampling after this time; Stop() still returns the profile. 0 means no limit.
   std::chrono::nanoseconds stop_after{0};
+  // Stops sampling once no thread of the process, apart from the session's own, has run or waited for a CPU for this
+  // long: threads that sleep, or wait for disks, locks or input, are idle. A note says so. The same for both clocks, and
+  // in a pause. Each check reads two files of each thread (10 us), when the time may have passed, else once in it.
+  // Requires `own_thread`. 0 means never.
+  std::chrono::nanoseconds stop_when_idle{0};
   // A FrameCounter whose zones, frames and counts go into the profile, or nullptr. Each sample is labelled with the
   // path of the innermost zone of its thread, "physics/solve"; zones and frames are in Profile::zones, the counts of
   // frames in Profile::counters. They take at most `memory_bytes` in addition; beyond that the oldest are dropped. Must
@@ -155,10 +170,11 @@ class Session {
  public:
   // Starts sampling. With SessionStacks::kBest, uses the next best stacks if the kernel does not permit some;
   // ProfileAccounting::notes says so. Errors: InvalidArgument if `interval` is out of range; if kOverwrite is combined
-  // with kWall, on_batch or keep; if wakers or preempters is set without kWall; if keep is set without frames, or names
-  // more than 64 zones and events. NotFound if one of `threads` is no thread of this process. FailedPrecondition if a
-  // session runs and `replace` is false. Unimplemented for kLive and kDumps without perfkit::dwarf. Unavailable if the
-  // session's thread can't be started. Otherwise as Sampler::Open, if no fallback works either.
+  // with kWall, on_batch or keep; if wakers or preempters is set without kWall; if keep_last is set without kOverwrite,
+  // or stop_when_idle without own_thread; if keep is set without frames, or names more than 64 zones and events.
+  // NotFound if one of `threads` is no thread of this process. FailedPrecondition if a session runs and `replace` is
+  // false. Unimplemented for kLive and kDumps without perfkit::dwarf. Unavailable if the session's thread can't be
+  // started. Otherwise as Sampler::Open, if no fallback works either.
   static absl::StatusOr<Session> Start(SessionOptions options = {});
 
   Session(Session&&) noexcept;
@@ -171,7 +187,7 @@ class Session {
   // FailedPrecondition if Stop was called before.
   absl::StatusOr<Profile> Stop();
   // Returns the profile so far, with names; sampling continues. kOverwrite: returns what the rings hold now, with the
-  // accounting since the previous snapshot. After sampling has ended (running() is false), returns what Stop will
+  // accounting since the previous snapshot; Profile::from_ns is its time, or that of `keep_last` before now. After sampling has ended (running() is false), returns what Stop will
   // return. kWall: while the session runs, on_ns and off_ns may be wrong by 50 us; both are 0 for a running thread that
   // has no record yet. Errors: FailedPrecondition after Stop; kOverwrite: Internal if an ioctl fails.
   absl::StatusOr<Profile> Snapshot();
@@ -189,7 +205,8 @@ class Session {
   // permitted. No effect once sampling has ended. Errors: FailedPrecondition after Stop.
   absl::Status Poll();
 
-  // Returns whether the session samples: false after Stop, after `stop_after`, and once another session replaced it.
+  // Returns whether the session samples: false after Stop, after `stop_after` or `stop_when_idle`, and once another
+  // session replaced it.
   bool running() const;
 
  private:

@@ -102,6 +102,7 @@ class Shared {
 };
 
 void AddAccounting(ProfileAccounting& to, const ProfileAccounting& from) {
+  to.whole_from_ns = std::max(to.whole_from_ns, from.whole_from_ns);
   to.times_forgotten += from.times_forgotten;
   to.stacks_forgotten += from.stacks_forgotten;
   to.addresses_forgotten += from.addresses_forgotten;

@@ -23,6 +23,7 @@ void Accounting::Fill(SamplerStats& stats) const {
   stats.side_band_lost = side_band_lost;
   stats.malformed_bytes = malformed_bytes;
   stats.overwritten_bytes = overwritten_bytes;
+  stats.overwritten_until_ns = overwritten_until_ns;
   stats.late = late;
   stats.unattributed = unattributed;
   stats.own_cpu_ns = own_cpu_ns;

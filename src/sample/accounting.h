@@ -46,6 +46,7 @@ class Accounting {
   uint64_t side_band_lost = 0;
   uint64_t unattributed = 0;
   uint64_t late = 0, malformed_bytes = 0, overwritten_bytes = 0, own_cpu_ns = 0, kernel_cpu_ns = 0;
+  uint64_t overwritten_until_ns = 0;
   uint64_t told_lost = 0;  // By LOST records: known at once, but incomplete.
   uint64_t decisions_refused = 0;
   bool paused_is_lower_bound = false;

@@ -4,6 +4,7 @@
 // No byte is read twice, and bytes that are no record are added to the accounting, even if a visitor throws.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -101,8 +102,12 @@ void RingDrain::DrainBackwards(RingSet& set, Deliver&& deliver) {
     const absl::Cleanup account = [&, before = reader.stats()] {
       const DrainStats& now = reader.stats();
       accounting_.malformed_bytes += now.malformed_bytes - before.malformed_bytes;
-      accounting_.overwritten_bytes += now.overwritten_bytes - before.overwritten_bytes;
-      accounting_.overwritten_bytes += now.skipped_bytes - before.skipped_bytes;  // By a visitor that threw.
+      const uint64_t overwritten = now.overwritten_bytes - before.overwritten_bytes;
+      const uint64_t skipped = now.skipped_bytes - before.skipped_bytes;  // By a visitor that threw.
+      accounting_.overwritten_bytes += overwritten + skipped;
+      // The record that was read last is the oldest one.
+      if (overwritten + skipped == 0) return;
+      accounting_.overwritten_until_ns = std::max(accounting_.overwritten_until_ns, slot->last_time_ns);
     };
     reader.Drain([&](const RawRecord& raw) { deliver(raw, *slot); });
   }

@@ -31,6 +31,7 @@
 #include "src/session/look_pace.h"
 #include "src/session/off_cpu.h"
 #include "src/session/preempters.h"
+#include "src/session/reductions.h"
 #include "src/session/sched_events.h"
 #include "src/session/stack_hooks.h"
 #include "src/session/stack_matcher.h"
@@ -149,6 +150,17 @@ class Aggregator {
   // been added; each further call with the same time returns the same profile. The first one calls on_batch with the
   // last samples.
   Profile MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on_named);
+  // Returns how much was dropped until now because there is too much of it. KeepFrames drops most samples and zones
+  // anyway.
+  Reductions::Counts Reduced() const {
+    const ProfileAccounting& accounting = builder_.profile().accounting;
+    return {.times = options_.keep ? 0 : accounting.times_forgotten,
+            .stacks = accounting.stacks_forgotten,
+            .addresses = stacks_.replaced(),
+            .zones = timelines_.zones && !options_.keep ? timelines_.zones->forgotten() : 0,
+            .task_parts = timelines_.tasks ? timelines_.tasks->forgotten() : 0,
+            .threads = threads_.retired()};
+  }
   // The modules in which names were looked up.
   std::vector<SymbolizedModule> modules() const { return symbolizer_.Modules(); }
   // Drops all samples: each profile of a flight recorder has only what the rings held.

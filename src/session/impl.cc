@@ -25,6 +25,7 @@ constexpr int kZonesWaitMs = 20;  // A thread's log has room for 20 ms of 1.6 mi
 constexpr int kMinLookMs = 4;     // Each round costs the session's thread about 20 us.
 constexpr int kEarlyLookMs = 1;
 constexpr uint64_t kNamingStepNs = 10'000'000;   // Interval of KeepRecords and `progress` during naming.
+constexpr size_t kFlightMemory = 8 << 20, kStreamMemory = 64 << 20;  // SessionOptions::memory_bytes, if it is 0
 constexpr size_t kMaxSideBandBytes = 1 << 20;    // kOverwrite: older side-band records are older than all samples.
 
 std::string ProgramName() {
@@ -78,7 +79,8 @@ AggregatorOptions AggregatorOptionsOf(const SessionOptions& options, OpenedSampl
   return {.stacks = opened.stacks,
           .pid = static_cast<uint32_t>(sys::kernel().getpid()),
           .off_cpu = options.clock == SessionClock::kWall,
-          .memory_bytes = options.memory_bytes,
+          // A sample takes up to 1.6 times as many bytes as its record in the rings, of which one set in two is read.
+          .memory_bytes = options.mode == RingMode::kOverwrite ? 2 * options.memory_bytes : options.memory_bytes,
           .threads = std::move(threads),
           .thread_name = options.thread_name,
           .program = ProgramName(),
@@ -107,9 +109,12 @@ Impl::Impl(SessionOptions options, OpenedSampler opened, AggregatorOptions aggre
       sampler_(std::move(opened.sampler)),
       poll_fd_(sampler_->poll_fd()),
       aggregator_(std::move(opened.events), std::move(aggregator)),
-      notes_(std::move(opened.notes)) {}
+      notes_(std::move(opened.notes)),
+      flight_(Nanoseconds(options_.keep_last)) {}
 
 absl::StatusOr<std::shared_ptr<Impl>> Impl::Start(SessionOptions options) {
+  const bool overwrites = options.mode == RingMode::kOverwrite;
+  if (options.memory_bytes == 0) options.memory_bytes = overwrites ? kFlightMemory : kStreamMemory;
   absl::StatusOr<std::vector<ListedThread>> threads = FindThreads(options.threads);
   if (!threads.ok()) return threads.status();
   absl::StatusOr<OpenedSampler> opened = OpenSampler(options);
@@ -121,8 +126,10 @@ absl::StatusOr<std::shared_ptr<Impl>> Impl::Start(SessionOptions options) {
   absl::StatusOr<sys::Waiter> waiter = sys::Waiter::Open(impl->poll_fd_);
   if (!waiter.ok()) return waiter.status();
   impl->waiter_.emplace(*std::move(waiter));
-  impl->started_ns_ = sys::ClockNs(CLOCK_MONOTONIC);
-  impl->aggregator_.SetStart(impl->started_ns_);
+  impl->at_.started_ns = sys::ClockNs(CLOCK_MONOTONIC);
+  impl->aggregator_.SetStart(impl->at_.started_ns);
+  impl->flight_.Start(impl->at_.started_ns);
+  impl->reductions_.Start(impl->at_.started_ns);
   if (Preempters* const preempters = impl->aggregator_.preempters(); preempters != nullptr) {
     if (absl::Status status = preempters->Start(); !status.ok()) return status;
   }
@@ -173,18 +180,38 @@ int Impl::WaitMs() const {
     wait_ms = std::clamp<int64_t>(look_ms, kMinLookMs, kUsualWaitMs);
   }
   if (options_.frames != nullptr || options_.tasks != nullptr) wait_ms = std::min<int64_t>(wait_ms, kZonesWaitMs);
-  if (const uint64_t limit_ns = Nanoseconds(options_.stop_after); limit_ns != 0) {
-    const uint64_t passed_ns = sys::ClockNs(CLOCK_MONOTONIC) - started_ns_;
-    const uint64_t left_ns = limit_ns - std::min(limit_ns, passed_ns);
+  const uint64_t now_ns = sys::ClockNs(CLOCK_MONOTONIC);
+  const auto wait_until = [&](uint64_t due_ns) {
+    const uint64_t left_ns = due_ns - std::min(due_ns, now_ns);
     wait_ms = std::min<int64_t>(wait_ms, static_cast<int64_t>(left_ns / 1'000'000 + 1));
-  }
+  };
+  if (const uint64_t limit_ns = Nanoseconds(options_.stop_after); limit_ns != 0) wait_until(at_.started_ns + limit_ns);
+  if (Nanoseconds(options_.stop_when_idle) != 0) wait_until(at_.idle_due_ns);
   return static_cast<int>(wait_ms);
 }
 
 // The body of the session's own thread, until sampling has ended. The first Poll builds the unwind tables that Start
 // has left for later.
 void Impl::Work() {
-  while (!quit_ && Poll().ok() && running()) waiter_->Wait(WaitMs());
+  while (!quit_ && Poll().ok() && running()) {
+    StopIfIdle();
+    waiter_->Wait(WaitMs());
+  }
+}
+
+// Without the lock while it reads files.
+void Impl::StopIfIdle() {
+  const uint64_t limit_ns = Nanoseconds(options_.stop_when_idle);
+  if (limit_ns == 0 || sys::ClockNs(CLOCK_MONOTONIC) < at_.idle_due_ns) return;
+  absl::StatusOr<std::vector<ThreadRuns>> threads = LookAtRuns();
+  const uint64_t now_ns = sys::ClockNs(CLOCK_MONOTONIC);
+  const uint64_t idle_ns = threads.ok() ? idle_.Update(*std::move(threads), now_ns) : 0;
+  at_.idle_due_ns = now_ns + limit_ns - std::min(idle_ns, limit_ns);
+  if (idle_ns < limit_ns) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (phase_ != Phase::kRunning) return;
+  notes_.push_back(absl::StrFormat("sampling ended by itself: no thread had run for %d ns", idle_ns));
+  HaltLocked();
 }
 
 absl::Status Impl::Poll() {
@@ -204,19 +231,20 @@ absl::Status Impl::Poll() {
     // because a thread may have fallen asleep meanwhile.
     aggregator_.LookAtSleepers(now_ns, Nanoseconds(options_.look_after));
     aggregator_.GiveBatch([this](double) { KeepRecords(); });
-    aggregator_.DecideFrames(drained_ns_ - kDrainedAfterNs, [this](double) { KeepRecords(); });
+    aggregator_.DecideFrames(at_.drained_ns - kDrainedAfterNs, [this](double) { KeepRecords(); });
   }
+  reductions_.Note(aggregator_.Reduced(), at_.drained_ns);
   const uint64_t limit_ns = Nanoseconds(options_.stop_after);
-  if (limit_ns != 0 && now_ns - started_ns_ >= limit_ns) HaltLocked();
+  if (limit_ns != 0 && now_ns - at_.started_ns >= limit_ns) HaltLocked();
   return absl::OkStatus();
 }
 
 // Reads the rings. kOverwrite: reads the side band; after a snapshot or a stop also the samples.
 void Impl::Drain() {
-  drained_ns_ = sys::ClockNs(CLOCK_MONOTONIC);
+  at_.drained_ns = sys::ClockNs(CLOCK_MONOTONIC);
   {
     const CpuTime cpu_time(own_cpu_ns_);
-    aggregator_.ReadAccounts(drained_ns_);
+    aggregator_.ReadAccounts(at_.drained_ns);
   }
   const SampleLayout& layout = sampler_->layout();
   const auto add = [&](const SamplerRecord& record) { aggregator_.Add(record, layout); };
@@ -230,7 +258,8 @@ void Impl::Drain() {
   }
   sampler_->Drain([&](const SamplerRecord& record) { kept_.Add(record, layout); });
   // While a flight recorder runs, its side-band records are kept, to be put in order with the samples of a snapshot.
-  if (phase_ != Phase::kRunning || kept_.bytes() > kMaxSideBandBytes) kept_.Replay(add);
+  if (phase_ == Phase::kRunning && kept_.bytes() <= kMaxSideBandBytes) return;
+  kept_.Replay([&](const SamplerRecord& record) { AddRecorded(record); });
 }
 
 // Empties the rings while names are resolved, because that may take seconds, and rings fill earlier. The aggregator
@@ -238,8 +267,8 @@ void Impl::Drain() {
 // does nothing, until kNamingStepNs have passed since the last time.
 bool Impl::KeepRecords() {
   const uint64_t now_ns = sys::ClockNs(CLOCK_MONOTONIC);
-  if (now_ns - kept_at_ns_ < kNamingStepNs) return false;
-  kept_at_ns_ = now_ns;
+  if (now_ns - at_.kept_ns < kNamingStepNs) return false;
+  at_.kept_ns = now_ns;
   const bool streams = phase_ == Phase::kRunning && options_.mode != RingMode::kOverwrite;
   if (!streams || kept_.bytes() > options_.memory_bytes / 4) return true;
   const uint64_t began_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
@@ -268,12 +297,13 @@ void Impl::HaltLocked() {
   if (Preempters* const preempters = aggregator_.preempters(); preempters != nullptr) {
     if (absl::Status status = preempters->Stop(); !status.ok()) notes_.emplace_back(status.message());
   }
-  stopped_ns_ = sys::ClockNs(CLOCK_MONOTONIC);  // no record is later than this
+  at_.stopped_ns = sys::ClockNs(CLOCK_MONOTONIC);  // no record is later than this
+  flight_.EndAt(at_.stopped_ns);
   phase_ = Phase::kStopping;
   Drain();
   {
     const CpuTime cpu_time(own_cpu_ns_);
-    aggregator_.StopTimelines(stopped_ns_);
+    aggregator_.StopTimelines(at_.stopped_ns);
     aggregator_.StopLocks();
   }
   phase_ = Phase::kStopped;

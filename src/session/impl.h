@@ -13,8 +13,11 @@
 
 #include "perfkit/session.h"
 #include "src/session/aggregator.h"
+#include "src/session/flight_recorder.h"
+#include "src/session/idle_watch.h"
 #include "src/session/open_sampler.h"
 #include "src/session/record_store.h"
+#include "src/session/reductions.h"
 #include "src/sys/fork_registry.h"
 #include "src/sys/waiter.h"
 #include "src/sys/worker_thread.h"
@@ -51,7 +54,11 @@ class Impl {
 
   void Work();
   int WaitMs() const;
+  // Stops sampling if no thread has run for SessionOptions::stop_when_idle.
+  void StopIfIdle();
   void Drain();
+  // kOverwrite: adds a record that is part of the next profile.
+  void AddRecorded(const SamplerRecord& record);
   bool KeepRecords();
   void FindRunning();
   void HaltLocked();
@@ -60,19 +67,25 @@ class Impl {
 
   const SessionOptions options_;
   const int owner_pid_;
-  mutable std::mutex mutex_;        // guards all that follows but poll_fd_, waiter_, quit_ and thread_
+  mutable std::mutex mutex_;        // guards all that follows but poll_fd_, idle_, waiter_, quit_ and thread_
   std::optional<Sampler> sampler_;  // until the profile is taken
   const int poll_fd_;
   Aggregator aggregator_;
   RecordStore kept_;  // kOverwrite: the side band; kStream: records that came while names were looked up
   std::vector<std::string> notes_;
-  std::vector<EventAccounting> forgotten_;     // kOverwrite: of earlier snapshots
+  FlightRecorder flight_;                      // kOverwrite
+  Reductions reductions_;
+  IdleWatch idle_;                             // used by the session's thread only
   std::atomic<Phase> phase_{Phase::kRunning};  // running() reads it without mutex_
   bool paused_ = false;
-  uint64_t started_ns_ = 0, stopped_ns_ = 0;
-  uint64_t drained_ns_ = 0;  // when the last Drain began
+  // Times, by CLOCK_MONOTONIC.
+  struct {
+    uint64_t started_ns = 0, stopped_ns = 0;
+    uint64_t drained_ns = 0;   // when the last Drain began
+    uint64_t kept_ns = 0;      // when KeepRecords emptied the rings last
+    uint64_t idle_due_ns = 0;  // when StopIfIdle looks again; 0: at once
+  } at_;
   uint64_t own_cpu_ns_ = 0;  // without Drain, whose time the sampler measures
-  uint64_t kept_at_ns_ = 0;  // when KeepRecords emptied the rings last
   std::optional<sys::Waiter> waiter_;
   std::atomic<bool> quit_{false};
   sys::WorkerThread thread_;

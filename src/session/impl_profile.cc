@@ -1,29 +1,21 @@
 // The profiles that a session makes: of all that it has sampled, or of what the rings of a flight recorder hold.
-#include <algorithm>
+#include <string>
 #include <utility>
 
-#include "src/profile/accounting_sums.h"
 #include "src/session/cpu_time.h"
 #include "src/session/impl.h"
 #include "src/session/sampler_accounting.h"
 #include "src/sys/clock.h"
 
 namespace perfkit::session {
-namespace {
-
-// Returns what has been accounted for since `before`. Members that are not sums stay as they are.
-EventAccounting Since(EventAccounting now, const EventAccounting& before) {
-  for (const auto sum : profile::kEventSums) now.*sum -= std::min(now.*sum, before.*sum);
-  for (const auto sum : profile::kStackSums) now.stacks.*sum -= std::min(now.stacks.*sum, before.stacks.*sum);
-  return now;
+void Impl::AddRecorded(const SamplerRecord& record) {
+  if (!flight_.IsTooOld(record, sampler_->layout())) aggregator_.Add(record, sampler_->layout());
 }
-
-}  // namespace
 
 // Once sampling has ended, each call returns the same, except for the CPU time of the call itself.
 Profile Impl::MakeProfile() {
   const bool is_last = phase_ != Phase::kRunning;
-  const uint64_t now_ns = is_last ? stopped_ns_ : sys::ClockNs(CLOCK_MONOTONIC);
+  const uint64_t now_ns = is_last ? at_.stopped_ns : sys::ClockNs(CLOCK_MONOTONIC);
   SamplerStats stats = sampler_->stats();
   Profile profile;
   const uint64_t sampling_cpu_ns = own_cpu_ns_;
@@ -34,22 +26,18 @@ Profile Impl::MakeProfile() {
       if (options_.progress && is_step) options_.progress(done);
     };
     aggregator_.ReadTimelines();
-    aggregator_.DecideFrames(is_last ? UINT64_MAX : drained_ns_ - kDrainedAfterNs, on_named);
+    aggregator_.DecideFrames(is_last ? UINT64_MAX : at_.drained_ns - kDrainedAfterNs, on_named);
     profile = aggregator_.MakeProfile(now_ns, is_last, on_named);
   }
-  profile.from_ns = started_ns_, profile.to_ns = now_ns;
+  profile.from_ns = at_.started_ns, profile.to_ns = now_ns;
   profile.realtime_offset_ns = sys::RealtimeOffsetNs();
-  const bool forgets = options_.mode == RingMode::kOverwrite && phase_ == Phase::kRunning;  // Snapshot
-  forgotten_.resize(stats.events.size());
-  for (size_t i = 0; i < stats.events.size(); ++i) {
-    const EventAccounting now = stats.events[i];
-    stats.events[i] = Since(now, forgotten_[i]);
-    if (forgets) forgotten_[i] = now;
-  }
+  if (options_.mode == RingMode::kOverwrite) flight_.Describe(profile, stats);
   profile.accounting.own_cpu_ns += own_cpu_ns_;
   profile.accounting.naming_cpu_ns = own_cpu_ns_ - sampling_cpu_ns;
   profile.accounting.notes.insert(profile.accounting.notes.begin(), notes_.begin(), notes_.end());
   AddAccounting(profile, stats);
+  reductions_.Note(aggregator_.Reduced(), at_.drained_ns);
+  for (std::string& note : reductions_.Notes()) profile.accounting.notes.push_back(std::move(note));
   return profile;
 }
 
@@ -81,9 +69,11 @@ absl::StatusOr<Profile> Impl::Snapshot() {
   }
   const absl::StatusOr<Sampler::Takeover> taken = sampler_->Snapshot();
   if (!taken.ok()) return taken.status();
+  flight_.EndAt(taken->to_ns);
   Drain();
-  kept_.Replay([&](const SamplerRecord& record) { aggregator_.Add(record, sampler_->layout()); });
+  kept_.Replay([&](const SamplerRecord& record) { AddRecorded(record); });
   Profile profile = MakeProfile();
+  flight_.Restart(*taken);
   aggregator_.ForgetSamples();
   return profile;
 }

@@ -9,6 +9,7 @@
 #include "perfkit/event.h"
 #include "src/session/frame_ranks.h"
 #include "src/session/stack_hooks.h"
+#include "src/sys/perf_error.h"
 
 namespace perfkit::session {
 namespace {
@@ -87,7 +88,7 @@ SamplerOptions OptionsOf(const SessionOptions& options, const CallStack& stack, 
   sampler.mode = options.mode;
   // Overwriting rings are the memory that holds the samples. Streaming ones are drained, so small ones are enough.
   if (options.mode == RingMode::kOverwrite) {
-    sampler.memory_bytes = options.memory_bytes;
+    sampler.ring_bytes = sampler.memory_bytes = options.memory_bytes;  // rings shrink until all fit
   } else {
     sampler.cpu_budget = options.cpu_budget;
   }
@@ -104,6 +105,17 @@ ProfileEvent EventOf(const EventSpec& event, bool user_only) {
 }
 
 namespace {
+
+// Says how large the rings of a flight recorder are, and why rings are smaller than the options permit.
+void AddRingNote(const SessionOptions& options, const Sampler& sampler, std::vector<std::string>& notes) {
+  const bool overwrites = options.mode == RingMode::kOverwrite;
+  const absl::Status& status = sampler.ring_status();
+  if (overwrites) {
+    notes.push_back(absl::StrFormat("flight recorder: %d rings of %d bytes", sampler.rings(), sampler.ring_bytes()));
+  }
+  // Rings that overwrite are as large as memory_bytes permits.
+  if (!status.ok() && (!overwrites || sys::ErrnoOf(status) != 0)) notes.emplace_back(status.message());
+}
 
 // Adds the descriptions of the sampler's events.
 OpenedSampler Describe(const SamplerOptions& options, Sampler sampler) {
@@ -123,10 +135,8 @@ OpenedSampler Describe(const SamplerOptions& options, Sampler sampler) {
   return {std::move(sampler), options.stack.kind, std::move(events), std::move(sampled), {}, {}};
 }
 
-}  // namespace
-
-absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options) {
-  if (absl::Status status = CheckInterval(options.interval); !status.ok()) return status;
+// Returns why options can't be combined.
+absl::Status CheckTogether(const SessionOptions& options) {
   if (options.mode == RingMode::kOverwrite && options.clock == SessionClock::kWall) {
     return absl::Status(absl::StatusCode::kInvalidArgument,
                         "cannot measure times off the CPU by records that are overwritten. Remedy: choose "
@@ -147,6 +157,16 @@ absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options) {
                         "a flight recorder has no batches: its samples are read by Snapshot and Stop. Remedy: choose "
                         "RingMode::kStream, or leave SessionOptions::on_batch empty");
   }
+  if (options.keep_last.count() > 0 && options.mode != RingMode::kOverwrite) {
+    return absl::Status(absl::StatusCode::kInvalidArgument,
+                        "a session that streams keeps all samples. Remedy: choose RingMode::kOverwrite, or leave "
+                        "SessionOptions::keep_last out");
+  }
+  if (options.stop_when_idle.count() > 0 && !options.own_thread) {
+    return absl::Status(absl::StatusCode::kInvalidArgument,
+                        "a program that calls Session::Poll is never idle. Remedy: set SessionOptions::own_thread, or "
+                        "leave SessionOptions::stop_when_idle out");
+  }
   if (options.keep && options.frames == nullptr) {
     return absl::Status(absl::StatusCode::kInvalidArgument,
                         "cannot keep slow frames without a FrameCounter. Remedy: set SessionOptions::frames");
@@ -161,6 +181,14 @@ absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options) {
                                         "events in KeepFrames::worst_by",
                                         FrameRanks::kMaxNames, options.keep->worst_by.size()));
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options) {
+  if (absl::Status status = CheckInterval(options.interval); !status.ok()) return status;
+  if (absl::Status status = CheckTogether(options); !status.ok()) return status;
   std::vector<std::string> notes;
   std::optional<WakingFormat> wakings = FindWakings(options, notes);
   absl::Status error;
@@ -172,7 +200,7 @@ absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options) {
       absl::StatusOr<Sampler> sampler = Sampler::Open(sampler_options, Target::AllThreads());
       if (sampler.ok()) {
         notes.push_back(absl::StrFormat("stacks: %s", NameOf(candidate)));
-        if (!sampler->ring_status().ok()) notes.emplace_back(sampler->ring_status().message());
+        AddRingNote(options, *sampler, notes);
         OpenedSampler opened = Describe(sampler_options, *std::move(sampler));
         opened.wakings = std::move(wakings);
         opened.notes = std::move(notes);

@@ -154,6 +154,7 @@ uint32_t StackTable::LocationOf(CodeLocation code, bool kernel) {
   if (builder_.profile().locations.size() < limits_.max_locations) return AddLocation(code, kernel);
   if (const auto known = builder_.FindLocation(code.module, code.offset, kernel)) return *known;
   code.offset = kOtherOffset;
+  ++replaced_;
   return AddLocation(code, kernel);
 }
 

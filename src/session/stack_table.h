@@ -75,6 +75,9 @@ class StackTable {
   bool IsOther(uint32_t location) const { return code_locations_[location].offset == kOtherOffset; }
   bool EndsInOther(uint32_t stack) const { return IsOther(builder_.profile().stacks[stack].location); }
 
+  // Returns how many leaves were replaced by that location, because max_locations was reached.
+  uint64_t replaced() const { return replaced_; }
+
   // Returns the CodeLocation of each location of the profile.
   const std::vector<CodeLocation>& code_locations() const { return code_locations_; }
 
@@ -109,6 +112,7 @@ class StackTable {
   std::unordered_map<uint64_t, uint32_t> kernel_locations_;  // by pc
   std::unordered_map<uint64_t, uint32_t> kernel_stacks_;     // by stack and location
   std::vector<CodeLocation> code_locations_;                 // by location
+  uint64_t replaced_ = 0;
 };
 
 }  // namespace perfkit::session

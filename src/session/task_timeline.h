@@ -47,6 +47,8 @@ class TaskTimeline {
   // Adds the parts of tasks, from `from_ns` to `to_ns` and in `times`, to a copy of the builder's profile, and what is
   // missing. After Label.
   void AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns, const KeptTimes& times) const;
+  // Returns how many changes were dropped to limit memory.
+  uint64_t forgotten() const { return forgotten_; }
 
  private:
   static constexpr uint32_t kNoThread = KeptTimes::kAllThreads;

@@ -81,6 +81,8 @@ class ZoneTimeline {
   }
   // Returns the thread of a frame, in Profile::threads; KeptTimes::kAllThreads if it is not known yet.
   uint32_t ThreadOf(const EndedFrame& frame) const { return threads_[frame.thread].index; }
+  // Returns how many changes were dropped to limit memory.
+  uint64_t forgotten() const { return forgotten_; }
 
  private:
   static constexpr uint32_t kNoThread = KeptTimes::kAllThreads;

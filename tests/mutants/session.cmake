@@ -158,3 +158,16 @@ mutant(cut_chain_is_whole FILE src/session/aggregator.cc TEST session_test CASES
 mutant(kernel_calls_after_themselves FILE src/session/stack_table.cc TEST session_test CASES "[kernel_callers]"
        FROM [[callers[i] - 1, was_cut]] TO [[callers[i], was_cut]]
        SAYS "The kernel's callers have the line after their call.")
+mutant(who_waits_for_a_cpu_is_idle FILE src/session/idle_watch.cc TEST session_test CASES "[idle_watch]"
+       FROM [[  if (runs) {]] TO [[  if (false) {]]
+       SAYS "A session ends while a thread waits for a CPU, or runs for long.")
+mutant(flight_is_always_whole FILE src/session/flight_recorder.cc TEST session_test CASES "[flight_recorder]"
+       FROM [[std::max({profile.from_ns, whole_from_ns_, stats.overwritten_until_ns})]]
+       TO [[std::max(profile.from_ns, whole_from_ns_)]]
+       SAYS "Time of which only some CPUs have samples is said to be whole.")
+mutant(flight_keeps_all FILE src/session/flight_recorder.cc TEST session_test CASES "[flight_recorder]"
+       FROM [[if (layout.TimeOf(record).value_or(UINT64_MAX) >= cut_ns_) return false;]] TO [[return false;]]
+       SAYS "The last milliseconds are all that the rings hold.")
+mutant(snapshot_counts_again FILE src/session/flight_recorder.cc TEST session_test CASES "[flight_recorder]"
+       FROM [[  earlier_ = described_;]] TO [[]]
+       SAYS "The accounting after a snapshot has what the snapshot had.")

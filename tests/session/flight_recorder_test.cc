@@ -1,0 +1,150 @@
+// What the profiles of flight recorders cover.
+#include "src/session/flight_recorder.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/base/text.h"
+#include "src/proc/maps.h"
+#include "src/sys/files.h"
+#include "tests/session/support.h"
+
+namespace perfkit::session {
+namespace {
+
+using namespace std::chrono_literals;
+
+SessionOptions FlightOfFaults(size_t memory_bytes = 0) {
+  return {.events = {{.event = "page-faults", .rate = Period{1}}},
+          .stacks = SessionStacks::kNone,
+          .mode = RingMode::kOverwrite,
+          .memory_bytes = memory_bytes,
+          .lines = false};
+}
+
+uint64_t Now() { return sys::ClockNs(CLOCK_MONOTONIC); }
+
+// Takes that many faults on one CPU, and returns the time before each.
+std::vector<uint64_t> TimedFaults(size_t count) {
+  std::vector<uint64_t> times(count);
+  std::thread([&] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof one, &one);
+    for (uint64_t& time : times) {
+      time = Now();
+      Fault(1);
+    }
+  }).join();
+  return times;
+}
+
+size_t CountFrom(const std::vector<uint64_t>& times, uint64_t from_ns) {
+  return static_cast<size_t>(std::ranges::count_if(times, [&](uint64_t time) { return time >= from_ns; }));
+}
+
+std::vector<uint64_t> TimesIn(const Profile& profile) {
+  std::vector<uint64_t> times;
+  for (const ProfileSample& sample : profile.samples) times.push_back(sample.time_ns);
+  return times;
+}
+
+// Samples that were overwritten, or are too old, are not in the accounting.
+void CheckSums(const Profile& profile) {
+  CHECK(profile.Check() == absl::OkStatus());
+  CHECK(profile.Total(0).samples == profile.events[0].accounting.delivered);
+  CHECK(profile.Total(0).weight == profile.events[0].accounting.represented);
+}
+
+TEST_CASE("a flight recorder says from when on it is whole", "[session][flight_recorder][law]") {
+  const bool snapshot = GENERATE(true, false);
+  // At most 64 KiB for the rings of each CPU, which do not hold 5,000 samples of 40 bytes or more.
+  absl::StatusOr<Session> session =
+      Session::Start(FlightOfFaults(static_cast<size_t>(sysconf(_SC_NPROCESSORS_CONF)) * (64 << 10)));
+  REQUIRE(session.status() == absl::OkStatus());
+  const std::vector<uint64_t> times = TimedFaults(5000);
+  const absl::StatusOr<Profile> profile = snapshot ? session->Snapshot() : session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckSums(*profile);
+  const uint64_t whole_ns = profile->accounting.whole_from_ns;
+  CHECK(whole_ns > times.front());
+  CHECK(whole_ns < times.back());
+  CHECK(profile->from_ns < whole_ns);
+  CHECK(CountFrom(TimesIn(*profile), whole_ns) >= CountFrom(times, whole_ns));
+  CHECK(CountFrom(times, 0) > profile->samples.size());
+  CHECK(std::ranges::any_of(profile->accounting.notes,
+                            [](const std::string& note) { return note.starts_with("whole from "); }));
+  if (!snapshot) return;
+  // The next profile begins after the snapshot. Making that one took faults, too; the rings have room for later ones.
+  const std::vector<uint64_t> later = TimedFaults(10);
+  const absl::StatusOr<Profile> next = session->Stop();
+  REQUIRE(next.status() == absl::OkStatus());
+  CheckSums(*next);
+  CHECK(next->from_ns >= times.back());
+  CHECK(next->from_ns <= next->accounting.whole_from_ns);
+  CHECK(next->accounting.whole_from_ns <= later.front());
+  CHECK(next->samples.size() >= 10);
+}
+
+TEST_CASE("a flight recorder keeps the last milliseconds, and all of them", "[session][flight_recorder][law]") {
+  SessionOptions options = FlightOfFaults();
+  options.keep_last = 50ms;
+  const bool snapshot = GENERATE(true, false);
+  // A machine may be so slow that the latest faults are older than that, too.
+  for (bool was_fast = false; !was_fast;) {
+    absl::StatusOr<Session> session = Session::Start(options);
+    REQUIRE(session.status() == absl::OkStatus());
+    Fault(100);
+    const uint64_t early_ns = Now();
+    while (Now() < early_ns + 60'000'000) std::this_thread::sleep_for(1ms);
+    const std::vector<uint64_t> times = TimedFaults(20);
+    const absl::StatusOr<Profile> profile = snapshot ? session->Snapshot() : session->Stop();
+    REQUIRE(profile.status() == absl::OkStatus());
+    CheckSums(*profile);
+    // A snapshot takes the rings some time before it is made.
+    CHECK(profile->from_ns <= profile->to_ns - 50'000'000);
+    CHECK(profile->from_ns > early_ns);
+    CHECK(profile->accounting.whole_from_ns == profile->from_ns);
+    CHECK(CountFrom(TimesIn(*profile), profile->from_ns) == profile->samples.size());
+    CHECK(profile->samples.size() >= CountFrom(times, profile->from_ns));
+    CHECK(std::ranges::any_of(profile->accounting.notes, [](const std::string& note) {
+      return note.find("samples are left out") != note.npos;
+    }));
+    was_fast = CountFrom(times, profile->from_ns) == times.size();
+  }
+}
+
+TEST_CASE("all rings of a flight recorder take 8 MiB", "[session][flight_recorder]") {
+  const absl::StatusOr<Session> session = Session::Start(FlightOfFaults());
+  REQUIRE(session.status() == absl::OkStatus());
+  const absl::StatusOr<std::string> maps = sys::ReadFile("/proc/self/maps");
+  REQUIRE(maps.status() == absl::OkStatus());
+  uint64_t bytes = 0;
+  size_t rings = 0;
+  base::ForEachPiece(*maps, '\n', [&](std::string_view line) {
+    const std::optional<proc::MapLine> map = proc::ParseMapLine(line);
+    if (!map || map->path.find("[perf_event]") == std::string_view::npos) return;
+    bytes += map->end - map->begin;
+    ++rings;
+  });
+  REQUIRE(rings != 0);
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  CHECK(bytes <= (8 << 20) + rings * page);  // each has a page of its own state
+}
+
+TEST_CASE("a session that streams has no last milliseconds", "[session][flight_recorder]") {
+  const absl::Status status = Session::Start({.keep_last = 50ms}).status();
+  CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+  CHECK(status.message().find("keep_last") != std::string_view::npos);
+}
+
+}  // namespace
+}  // namespace perfkit::session

@@ -1,0 +1,61 @@
+// What a session gives up to limit its memory.
+#include "src/session/reductions.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/session/support.h"
+
+namespace perfkit::session {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+TEST_CASE("each kind of reduction is noted once, with its times", "[reductions]") {
+  Reductions reductions;
+  reductions.Start(10);
+  reductions.Note({}, 20);
+  CHECK(reductions.Notes().empty());
+  reductions.Note({.times = 5}, 30);
+  reductions.Note({.times = 5}, 40);
+  const std::string merged =
+      "from 20 to 30 ns, because of SessionOptions::memory_bytes: older samples were merged, and have no times";
+  CHECK(reductions.Notes() == Strings{merged});
+  reductions.Note({.times = 7, .addresses = 1}, 50);
+  reductions.Note({.times = 9, .addresses = 1, .threads = 512}, 60);
+  const Strings notes = reductions.Notes();
+  REQUIRE(notes.size() == 3);
+  CHECK(notes[0] == merged + "; 2 times more, until 60 ns");
+  CHECK(notes[1].starts_with("from 40 to 50 ns, because of SessionOptions::memory_bytes: new addresses became"));
+  CHECK(notes[2] == "from 50 to 60 ns, because of the limit of ended threads: those that ended early were summed up by "
+                    "name");
+  reductions.Note({.threads = 512}, 70);  // a snapshot has forgotten the rest
+  reductions.Note({.times = 3, .threads = 512}, 80);
+  CHECK(reductions.Notes()[0] == merged + "; 3 times more, until 80 ns");
+  reductions.Note({.stacks = 1, .zones = 1, .task_parts = 1}, 90);
+  CHECK(reductions.Notes().size() == 6);
+}
+
+TEST_CASE("a session says when it began to merge samples", "[session][reductions][law]") {
+  absl::StatusOr<Session> session = Session::Start({.events = {{.event = "page-faults", .rate = Period{1}}},
+                                                    .stacks = SessionStacks::kNone,
+                                                    .memory_bytes = 64 << 10,
+                                                    .own_thread = false});
+  REQUIRE(session.status() == absl::OkStatus());
+  const auto is_merging = [](const std::string& note) {
+    return note.find("because of SessionOptions::memory_bytes: older samples were merged") != note.npos;
+  };
+  const absl::StatusOr<Profile> before = session->Snapshot();
+  REQUIRE(before.status() == absl::OkStatus());
+  if (before->accounting.times_forgotten == 0) CHECK(std::ranges::none_of(before->accounting.notes, is_merging));
+  Fault(4000);
+  const absl::StatusOr<Profile> after = session->Stop();
+  REQUIRE(after.status() == absl::OkStatus());
+  CHECK(after->accounting.times_forgotten > 0);
+  CHECK(std::ranges::any_of(after->accounting.notes, is_merging));
+}
+
+}  // namespace
+}  // namespace perfkit::session
