@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/profile/stack_evidence.h"
+#include "src/sys/call_timeout.h"
 
 namespace perfkit::profile {
 namespace {
@@ -65,11 +66,12 @@ bool IsOnePipe(std::string_view detail) {
 }
 
 std::string WaitKind(const Profile& profile, const ProfileWait& wait) {
-  const std::string text = WhatText(profile, wait);
+  const std::string whole = WhatText(profile, wait);
+  const std::string_view text = sys::WithoutTimeout(whole);
   std::string kind;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find(' ', at), text.size());
-    std::string word = text.substr(at, end - at);
+    std::string word(text.substr(at, end - at));
     // "(pipe:[1234])": each pipe and socket has its own number.
     if (word.starts_with("(pipe:[") || word.starts_with("(socket:[")) word = word.substr(0, word.find(':')) + ")";
     // Two waits for the same kind of thing must be one part of a frame, wherever the thing lies.

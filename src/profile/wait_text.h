@@ -29,7 +29,7 @@ std::string PreempterText(const Profile& profile, const ProfilePreempter& preemp
 bool IsOnePipe(std::string_view detail);
 
 // The same text for all waits for the same kind of thing: that of WaitText without preempter, holder and waker, and
-// without addresses and the numbers of pipes and sockets: "futex", "read of descriptor 3 (pipe)".
+// without addresses, the numbers of pipes and sockets, and timeouts: "futex", "read of descriptor 3 (pipe)", "sleep".
 std::string WaitKind(const Profile& profile, const ProfileWait& wait);
 
 }  // namespace perfkit::profile

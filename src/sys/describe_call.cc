@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "absl/strings/str_format.h"
+#include "src/sys/call_timeout.h"
 #include "src/sys/files.h"
 #include "src/sys/own_memory.h"
 
@@ -21,7 +22,7 @@ namespace {
 enum class CallKind : uint8_t {
   kPlain,       // nothing that is shown
   kNone,        // no call at all
-  kTime,        // a time, which is not shown
+  kTime,        // a time to sleep
   kAddress,     // the first one is an address
   kDescriptor,  // the first one is a descriptor
   kPoll,        // an array of pollfd, and how many
@@ -145,7 +146,9 @@ std::string DescribeCall(int64_t syscall, std::span<const uint64_t, 6> arguments
 }
 
 std::string DescribeCall(int64_t syscall, std::span<const uint64_t, 6> arguments, pid_t tid) {
-  return Describe(syscall, arguments, tid);
+  const std::string timeout = TimeoutText(syscall, arguments);
+  if (timeout.empty()) return Describe(syscall, arguments, tid);
+  return Describe(syscall, arguments, tid) + (timeout.starts_with("for ") ? " " : ", ") + timeout;
 }
 
 AwaitedThing AwaitedThingOf(int64_t syscall, std::span<const uint64_t, 6> arguments) {

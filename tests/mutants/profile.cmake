@@ -70,3 +70,6 @@ mutant(stolen_before_the_frame FILE src/profile/stolen_time.cc TEST session_test
 mutant(only_reference_is_none FILE src/profile/frame_cut.cc TEST profile_test CASES "[frame_cut]"
        FROM [[zone_.is_reference || !references.empty();]] TO [[!references.empty();]]
        SAYS "A frame that is the only reference is shown beside frames that it was not compared with.")
+mutant(each_timeout_is_a_kind FILE src/profile/wait_text.cc TEST profile_test CASES "[wait_text]"
+       FROM [[= sys::WithoutTimeout(whole);]] TO [[= whole;]]
+       SAYS "Sleeps of 2.1 and 2.2 ms are different parts of a frame.")

@@ -69,3 +69,7 @@ mutant(involuntary_switches_left_out FILE src/sys/switches.cc TEST sys_test
 mutant(closed_waiter_spins FILE src/sys/waiter.cc TEST sys_test CASES "[waiter]"
        FROM [[if (ready < 0 && errno != EINTR) Sleep(timeout_ms);]] TO [[if (ready < 0 && errno == EINTR) Sleep(timeout_ms);]]
        SAYS "A program that closes all descriptors, as daemons do, loses a CPU to the session's thread.")
+mutant(futex_of_the_wrong_clock FILE src/sys/call_timeout.cc TEST sys_test CASES "[call_timeout]"
+       FROM [[(arguments[1] & FUTEX_CLOCK_REALTIME) != 0 || operation == FUTEX_LOCK_PI;]]
+       TO [[(arguments[1] & FUTEX_CLOCK_REALTIME) != 0;]]
+       SAYS "A lock's timeout is decades away.")

@@ -66,6 +66,10 @@ TEST_CASE("the kind of a wait has no addresses and no waker", "[profile][wait_te
   };
   CHECK(kind_of("futex 0x7f12") == "futex");
   CHECK(kind_of("read of descriptor 3 (pipe:[12])") == "read of descriptor 3 (pipe)");
+  CHECK(kind_of("futex 0x7f12, timeout in 16 ms") == "futex");
+  CHECK(kind_of("poll of descriptor 3 (pipe:[12]), timeout 5 ms") == "poll of descriptor 3 (pipe)");
+  CHECK(kind_of("sleep for 20 ms") == "sleep");
+  CHECK(kind_of("sleep for another 20 ms") == "sleep");
   CHECK(kind_of("").empty());
 }
 

@@ -104,7 +104,7 @@ class PlantedThreads {
 
   std::array<Planted, 6> planted_{{{"held", "LockHeld", "futex 0x"},
                                    {"reader", "ReadPipe", "read of descriptor "},
-                                   {"sleeper", "Sleep", "sleep"},
+                                   {"sleeper", "Sleep", "sleep for 20 ms"},
                                    {"poller", "EpollPipe", "epoll descriptor "},
                                    {"locks-second", "LockSecond", "futex 0x"},
                                    {"locks-first", "LockFirst", "futex 0x"}}};
