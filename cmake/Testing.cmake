@@ -107,8 +107,8 @@ function(perfkit_unit_test module)
   foreach(source IN LISTS arg_SOURCES)
     file(STRINGS "${source}" heavy REGEX "\\[\\.heavy\\]" LIMIT_COUNT 1)
     if(heavy)
-      perfkit_add_test(${target}.heavy COMMAND ${target} [.heavy] LABELS heavy
-                       PROPERTIES TIMEOUT 3600)
+      # All of them together; a walk alone takes an hour (tests/support/walk.h).
+      perfkit_add_test(${target}.heavy COMMAND ${target} [.heavy] LABELS heavy PROPERTIES TIMEOUT 14400)
       break()
     endif()
   endforeach()

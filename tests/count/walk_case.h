@@ -71,6 +71,21 @@ struct Walk {
   Refusal at_open, at_read;  // at_read: as the set is read for the last time
   bool signals = false;      // come every now and then, and their handler reads the set too
   std::vector<Step> steps;
+
+  std::string Describe() const {
+    std::string text = "{" + absl::StrJoin(events, ", ") + "} on target " + std::to_string(static_cast<int>(target));
+    if (options.only_path) text += absl::StrFormat(", only %s", ReadPathName(*options.only_path));
+    absl::StrAppendFormat(&text, ", user_only %d, self_test %d, signals %d", options.user_only, options.self_test,
+                          signals);
+    for (const Refusal& refusal : {at_open, at_read}) {
+      if (refusal.error == 0) continue;
+      absl::StrAppendFormat(&text, ", call %s #%d fails with %d", testing::CallName(refusal.call), refusal.nth,
+                            refusal.error);
+    }
+    for (const Step& step : steps)
+      absl::StrAppendFormat(&text, ", step %d(%d)", static_cast<int>(step.kind), step.amount);
+    return text;
+  }
 };
 
 class Dice {
@@ -126,22 +141,6 @@ inline Target TargetOf(const Walk& walk) {
     case Target::Kind::kAllThreads: return Target::AllThreads();
     default: return Target::ThisThread();
   }
-}
-
-inline std::string Describe(const Walk& walk) {
-  std::string text =
-      "{" + absl::StrJoin(walk.events, ", ") + "} on target " + std::to_string(static_cast<int>(walk.target));
-  if (walk.options.only_path) text += absl::StrFormat(", only %s", ReadPathName(*walk.options.only_path));
-  absl::StrAppendFormat(&text, ", user_only %d, self_test %d, signals %d", walk.options.user_only,
-                        walk.options.self_test, walk.signals);
-  for (const Refusal& refusal : {walk.at_open, walk.at_read}) {
-    if (refusal.error == 0) continue;
-    absl::StrAppendFormat(&text, ", call %s #%d fails with %d", testing::CallName(refusal.call), refusal.nth,
-                          refusal.error);
-  }
-  for (const Step& step : walk.steps)
-    absl::StrAppendFormat(&text, ", step %d(%d)", static_cast<int>(step.kind), step.amount);
-  return text;
 }
 
 }  // namespace perfkit::walk

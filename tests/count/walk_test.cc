@@ -2,9 +2,9 @@
 // something, with signals in between, and work whose cost is known. Each number is held against what the kernel tells
 // another way: a raw event of the same kind, getrusage, or the work itself.
 //
-// A walk is made from one number, its seed. One that fails is tried again with less and less, until nothing can be left
-// out, and told with its seed. PERFKIT_WALK_SEED walks that one alone; PERFKIT_WALK_SECONDS is how long the long test
-// walks.
+// A walk is made from one number, its seed: tests/support/walk.h.
+#include "tests/support/walk.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -12,10 +12,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -165,74 +162,23 @@ class Walker {
   testing::FreshPages memory_{8};
 };
 
-// What fails once in a few tries fails.
-std::string Try(const Walk& walk, int times = 1) {
-  std::string wrong;
-  for (; times > 0 && wrong.empty(); --times) wrong = Walker(walk).Go();
-  return wrong;
+void WalkSetsFor(uint64_t seconds) {
+  const auto run = [](const Walk& walk) { return Walker(walk).Go(); };
+  WalkFor(seconds, "sets", WalkOf, run, [](auto& shrinker) {
+    shrinker.Try([](Walk& less) { less.at_open = {}; });
+    shrinker.Try([](Walk& less) { less.at_read = {}; });
+    shrinker.Try([](Walk& less) { less.signals = false; });
+    shrinker.Try([](Walk& less) { less.options.user_only = false; });
+    shrinker.Try([](Walk& less) { less.options.only_path.reset(); });
+    shrinker.Try([](Walk& less) { less.target = Target::Kind::kThisThread; });
+    shrinker.TryWithout(&Walk::steps);
+    shrinker.TryWithout(&Walk::events, 1);
+  });
 }
 
-// Leaves out of `list` whatever the walk fails without, too.
-template <class T>
-void ShrinkList(Walk& walk, std::vector<T> Walk::*list, size_t least) {
-  for (size_t i = 0; i < (walk.*list).size() && (walk.*list).size() > least;) {
-    Walk less = walk;
-    (less.*list).erase((less.*list).begin() + static_cast<ptrdiff_t>(i));
-    if (Try(less, 3).empty()) {
-      ++i;
-    } else {
-      walk = std::move(less);
-    }
-  }
-}
+TEST_CASE("random sets, paths, refusals and work: no number is wrong", "[walk][law]") { WalkSetsFor(kUsualSeconds); }
 
-// The walk without whatever it fails without, too.
-Walk Shrink(Walk walk) {
-  const auto without = [&](auto change) {
-    Walk less = walk;
-    change(less);
-    if (!Try(less, 3).empty()) walk = std::move(less);
-  };
-  without([](Walk& less) { less.at_open = {}; });
-  without([](Walk& less) { less.at_read = {}; });
-  without([](Walk& less) { less.signals = false; });
-  without([](Walk& less) { less.options.user_only = false; });
-  without([](Walk& less) { less.options.only_path.reset(); });
-  without([](Walk& less) { less.target = Target::Kind::kThisThread; });
-  ShrinkList(walk, &Walk::steps, 0);
-  ShrinkList(walk, &Walk::events, 1);
-  return walk;
-}
-
-uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
-  const char* const text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
-void WalkFor(uint64_t seconds) {
-  const uint64_t first = NumberFrom("PERFKIT_WALK_SEED", std::random_device()());
-  const bool one = std::getenv("PERFKIT_WALK_SEED") != nullptr;
-  const uint64_t until = testing::NowNs() + seconds * 1'000'000'000;
-  for (uint64_t seed = first; seed == first || testing::NowNs() < until; ++seed) {
-    const Walk walk = WalkOf(seed);
-    const std::string wrong = Try(walk);
-    if (!wrong.empty()) {
-      const Walk least = Shrink(walk);
-      FAIL("PERFKIT_WALK_SEED=" << seed << ": " << wrong << "\n"
-                                << Describe(walk) << "\nat the least:\n"
-                                << Describe(least) << "\n"
-                                << Try(least, 10));
-    }
-    if (one) break;
-  }
-  SUCCEED();
-}
-
-TEST_CASE("random sets, paths, refusals and work: no number is wrong", "[walk][law]") { WalkFor(2); }
-
-TEST_CASE("random sets, paths, refusals and work, for long", "[walk][.heavy][law]") {
-  WalkFor(NumberFrom("PERFKIT_WALK_SECONDS", 60));
-}
+TEST_CASE("random sets, paths, refusals and work, for long", "[walk][.heavy][law]") { WalkSetsFor(kHeavySeconds); }
 
 }  // namespace
 }  // namespace perfkit::walk

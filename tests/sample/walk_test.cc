@@ -2,14 +2,13 @@
 // throw, foreign samplers, forks, new threads. In between, pages are touched, each once, so the expected result is
 // known: page by page while the period is 1, by the accounting and the weights always.
 //
-// A walk is made from one number, its seed. A failing walk is repeated with fewer and fewer actions, until none can be
-// left out, and then reported with its seed. PERFKIT_WALK_SEED runs one walk only; PERFKIT_WALK_SECONDS is the duration
-// of the long test.
+// A walk is made from one number, its seed: tests/support/walk.h.
+#include "tests/support/walk.h"
+
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <optional>
@@ -276,58 +275,18 @@ class Walker {
   std::string wrong_;
 };
 
-std::string Run(const Walk& walk) { return Walker(walk).Run(); }
-
-// Removes all actions that are not needed for the failure.
-Walk Shrink(Walk walk) {
-  for (size_t i = 0; i < walk.moves.size();) {
-    Walk less = walk;
-    less.moves.erase(less.moves.begin() + static_cast<ptrdiff_t>(i));
-    bool fails = false;
-    for (int times = 0; times < 5 && !fails; ++times) fails = !Run(less).empty();
-    if (fails) {
-      walk = less;
-    } else {
-      ++i;
-    }
-  }
-  return walk;
-}
-
-uint64_t EnvironmentNumber(const char* name, uint64_t otherwise) {
-  const char* const text = std::getenv(name);
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
 void WalkSamplersFor(uint64_t seconds) {
-  const uint64_t only = EnvironmentNumber("PERFKIT_WALK_SEED", 0);
-  const uint64_t end_ns = testing::NowNs() + seconds * 1'000'000'000;
-  uint64_t walks = 0;
-  for (uint64_t seed = only != 0 ? only : 1 + testing::NowNs() % 1'000'000'007; walks == 0 || testing::NowNs() < end_ns;
-       ++seed) {
-    const Walk walk = MakeWalk(seed);
-    if (const std::string wrong = Run(walk); !wrong.empty()) {
-      const Walk shrunk = Shrink(walk);
-      FAIL("seed " << seed << ": " << wrong << "\n"
-                   << walk.Describe() << "\nshrunk: " << shrunk.Describe() << "\n"
-                   << Run(shrunk));
-    }
-    ++walks;
-    if (only != 0) break;
-  }
-  std::printf("samplers: %lu walks\n", walks);
-  SUCCEED();
+  const auto run = [](const Walk& walk) { return Walker(walk).Run(); };
+  WalkFor(seconds, "samplers", MakeWalk, run, [](auto& shrinker) { shrinker.TryWithout(&Walk::moves); });
 }
 
 TEST_CASE("random controls of samplers in random order: the accounting balances, each page comes once",
           "[sampler_walk][many][law]") {
   if (testing::kHandlersUnseen) SKIP_TEST("ThreadSanitizer's runtime takes more faults of its own than the walk");
-  WalkSamplersFor(2);
+  WalkSamplersFor(kUsualSeconds);
 }
 
-TEST_CASE("random controls of samplers, for long", "[.heavy][law]") {
-  WalkSamplersFor(EnvironmentNumber("PERFKIT_WALK_SECONDS", 60));
-}
+TEST_CASE("random controls of samplers, for long", "[.heavy][law]") { WalkSamplersFor(kHeavySeconds); }
 
 }  // namespace
 }  // namespace perfkit::walk

@@ -1,0 +1,104 @@
+// The loop of random walks: cases that are made from one number each, for a time; and the shrinking of one that fails.
+//
+// PERFKIT_WALK_SECONDS is how long each walk takes, the usual and the heavy form; PERFKIT_WALK_SEED walks one case
+// only.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/work.h"
+
+namespace perfkit::walk {
+
+// How long a walk takes, in seconds: in each run of the suite, and under the label `heavy`.
+inline constexpr uint64_t kUsualSeconds = 2, kHeavySeconds = 3600;
+
+inline std::optional<uint64_t> NumberFrom(const char* variable) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? std::nullopt : std::optional<uint64_t>(std::strtoull(text, nullptr, 10));
+}
+
+// Leaves out of a failing case whatever it fails without, too. `Run` takes a case and returns what is wrong with it;
+// "": nothing.
+template <class Case, class Run>
+class Shrinker {
+ public:
+  Shrinker(Case failing, std::string wrong, Run& run)
+      : case_(std::move(failing)), wrong_(std::move(wrong)), run_(run) {}
+
+  // Keeps `change`, which makes the case simpler, if it still fails.
+  template <class Change>
+  void Try(Change&& change) {
+    Case less = case_;
+    change(less);
+    if (Fails(less)) case_ = std::move(less);
+  }
+  // Removes all elements of a list that are not needed, but for the last `least`.
+  template <class T>
+  void TryWithout(std::vector<T> Case::*list, size_t least = 0) {
+    for (size_t i = 0; i < (case_.*list).size() && (case_.*list).size() > least;) {
+      Case less = case_;
+      (less.*list).erase((less.*list).begin() + static_cast<ptrdiff_t>(i));
+      if (Fails(less)) {
+        case_ = std::move(less);
+      } else {
+        ++i;
+      }
+    }
+  }
+  const Case& least() const { return case_; }
+  const std::string& wrong() const { return wrong_; }
+
+ private:
+  // What fails once in a few tries fails.
+  bool Fails(const Case& less) {
+    for (int tries = 0; tries < 5; ++tries) {
+      const std::string wrong = run_(less);
+      if (wrong.empty()) continue;
+      wrong_ = wrong;
+      return true;
+    }
+    return false;
+  }
+
+  Case case_;
+  std::string wrong_;  // What was wrong with it.
+  Run& run_;
+};
+
+// Runs the cases make(seed) of consecutive seeds for `seconds`, unless the environment says something else. Of one that
+// fails, FAILs with its seed, and with what shrink(Shrinker&) leaves of it. The cases have a method Describe.
+template <class Make, class Run, class Shrink>
+void WalkFor(uint64_t seconds, const char* what, Make make, Run run, Shrink shrink) {
+  const std::optional<uint64_t> only = NumberFrom("PERFKIT_WALK_SEED");
+  const uint64_t end_ns =
+      testing::NowNs() + NumberFrom("PERFKIT_WALK_SECONDS").value_or(seconds) * uint64_t{1'000'000'000};
+  uint64_t walks = 0;
+  for (uint64_t seed = only.value_or(std::random_device()()); walks == 0 || testing::NowNs() < end_ns; ++seed) {
+    const auto first = make(seed);
+    if (const std::string wrong = run(first); !wrong.empty()) {
+      std::printf("%s: seed %lu fails, and is shrunk\n", what, seed);
+      std::fflush(stdout);
+      Shrinker shrinker(first, wrong, run);
+      shrink(shrinker);
+      FAIL("PERFKIT_WALK_SEED=" << seed << ": " << wrong << "\n"
+                                << first.Describe() << "\nshrunk: " << shrinker.least().Describe() << "\n"
+                                << shrinker.wrong());
+    }
+    ++walks;
+    if (only) break;
+  }
+  std::printf("%s: %lu walks\n", what, walks);
+  SUCCEED();
+}
+
+}  // namespace perfkit::walk
