@@ -53,7 +53,8 @@ std::optional<JitFunction> ParseJitLine(std::string_view line) {
   return JitFunction{*begin, *begin + *size, trimmed};
 }
 
-JitMap::JitMap(pid_t pid, const std::string& proc) : owners_{0, sys::kernel().geteuid()} {
+JitMap::JitMap(pid_t pid, const std::string& proc, JitMap* parent)
+    : parent_(parent), owners_{0, sys::kernel().geteuid()} {
   const Identity identity = IdentityOf(pid, proc);
   if (identity.user) owners_.push_back(*identity.user);
   const pid_t inner_pid = identity.inner_pid.value_or(pid);
@@ -65,9 +66,31 @@ JitMap::JitMap(pid_t pid, const std::string& proc) : owners_{0, sys::kernel().ge
 }
 
 std::optional<JitFunction> JitMap::Find(uint64_t pc) {
-  if (const std::optional<JitFunction> known = Known(pc)) return known;
   ReadMore();
-  return Known(pc);
+  const std::optional<JitFunction> own = Known(pc);
+  if (own || parent_ == nullptr) return own;
+  const std::optional<JitFunction> inherited = parent_->FindForChild(pc);
+  if (!inherited || !inherited->reused) return inherited;
+  inherited_status_ = absl::FailedPreconditionError(
+      "code that was made before a fork, at an address that the parent has used again: which code is the child's is "
+      "unknown");
+  return std::nullopt;
+}
+
+// Returns the function at `pc` that a child may have inherited: `reused` if it may as well have inherited another one.
+std::optional<JitFunction> JitMap::FindForChild(uint64_t pc) {
+  ReadMore();
+  std::optional<JitFunction> own = Known(pc);
+  const std::optional<JitFunction> older = parent_ == nullptr ? std::nullopt : parent_->FindForChild(pc);
+  if (!own) return older;
+  if (older && older->name != own->name) own->reused = true;
+  return own;
+}
+
+const absl::Status& JitMap::status() const {
+  if (!inherited_status_.ok()) return inherited_status_;
+  // A child that makes no code of its own needs no list.
+  return parent_ != nullptr && absl::IsNotFound(status_) ? parent_->status() : status_;
 }
 
 std::optional<JitFunction> JitMap::Known(uint64_t pc) const {
@@ -117,11 +140,17 @@ void JitMap::Take(std::string text) {
 void JitMap::Add(const JitFunction& function) {
   if (functions_.size() >= kMaxFunctions) return;
   auto next = functions_.lower_bound(function.begin);
+  if (next != functions_.end() && next->first == function.begin && next->second.end == function.end &&
+      next->second.name == function.name) {
+    return;  // The same function, listed again.
+  }
+  bool reused = next != functions_.end() && next->first < function.end;
   if (next != functions_.begin()) {
     JitFunction& before = std::prev(next)->second;
+    reused = reused || before.end > function.begin;
     // The new function lies within an older one, of which a part remains on each side.
     if (before.end > function.end) {
-      functions_.emplace_hint(next, function.end, JitFunction{function.end, before.end, before.name});
+      functions_.emplace_hint(next, function.end, JitFunction{function.end, before.end, before.name, before.reused});
       next = functions_.lower_bound(function.begin);
     }
     std::prev(next)->second.end = std::min(std::prev(next)->second.end, function.begin);
@@ -130,11 +159,11 @@ void JitMap::Add(const JitFunction& function) {
     const JitFunction old = next->second;
     next = functions_.erase(next);
     if (old.end > function.end) {
-      functions_.emplace_hint(next, function.end, JitFunction{function.end, old.end, old.name});
+      functions_.emplace_hint(next, function.end, JitFunction{function.end, old.end, old.name, old.reused});
       break;
     }
   }
-  functions_[function.begin] = function;
+  functions_[function.begin] = {function.begin, function.end, function.name, reused};
 }
 
 }  // namespace perfkit::proc

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 
+#include <array>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -15,23 +16,36 @@
 namespace perfkit::proc {
 namespace {
 
+// File systems number their files independently, so containers have files with the same path and inode.
+bool IsOtherFile(const ModuleId& id, const sys::FileStamp& stamp) {
+  const bool elsewhere = id.device != 0 && stamp.device != 0 && stamp.device != id.device;
+  return id.inode != 0 && (stamp.inode != id.inode || elsewhere);
+}
+
+// Changes of the name and of the rights count, too: refusing an unchanged file is better than another file's symbols. A
+// deleted file is always changed in this sense, so there only changes of the contents count. The kernel stamps files
+// with the time of the last tick (current_time in fs/inode.c), so a change may be up to a tick later than its stamp.
+bool IsChangedSince(int64_t time_ns, const sys::FileStamp& stamp) {
+  constexpr int64_t kLongestTickNs = 10'000'000;  // CONFIG_HZ=100
+  return (stamp.deleted ? stamp.written_ns : stamp.changed_ns) + kLongestTickNs > time_ns;
+}
+
 // Returns OK if the file can be the one that was mapped, as far as its metadata shows.
 absl::Status CheckFile(const ModuleId& id, const sys::FileStamp& stamp) {
-  if (id.inode != 0 && stamp.inode != id.inode) {
+  if (IsOtherFile(id, stamp)) {
     return absl::FailedPreconditionError(absl::StrFormat("%s is another file now than the one that ran", id.path));
   }
-  // Changes of the name and of the rights count, too: refusing an unchanged file is better than another file's symbols.
-  // The kernel stamps files with the time of the last tick (current_time in fs/inode.c), so a change may be up to a
-  // tick later than its stamp.
-  constexpr int64_t kLongestTickNs = 10'000'000;  // CONFIG_HZ=100
-  const bool changed_later = stamp.changed_ns + kLongestTickNs > id.mapped_ns;
-  if (id.build_id.empty() && id.mapped_ns != 0 && !stamp.deleted && changed_later) {
+  if (id.build_id.empty() && id.mapped_ns != 0 && IsChangedSince(id.mapped_ns, stamp)) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "%s was changed after it was mapped, and has no build-id that would tell whether it is what ran. Remedy: link "
         "with -Wl,--build-id.",
         id.path));
   }
   return absl::OkStatus();
+}
+
+std::array<std::string, 2> PathsOf(const ModuleId& id, const std::string& proc) {
+  return {absl::StrFormat("%s/%d/root%s", proc, id.pid, id.path), id.path};
 }
 
 absl::Status CheckBuild(const ModuleId& id, const elf::Image& image) {
@@ -47,6 +61,13 @@ absl::Status CheckBuild(const ModuleId& id, const elf::Image& image) {
 }  // namespace
 
 absl::StatusOr<ModuleFile> ModuleFile::Open(const ModuleId& id, const std::string& proc) {
+  if (id.uncertain) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("%s may have been changed between two mappings, and has no build-id that would tell which "
+                        "contents ran. Remedy: "
+                        "link with -Wl,--build-id.",
+                        id.path));
+  }
   if (id.is_file()) return OpenFile(id, proc);
   if (id.is_vdso()) return OpenVdso(id);
   return absl::NotFoundError("memory of no file: code that was made while the program ran");
@@ -70,7 +91,7 @@ absl::StatusOr<ModuleFile> ModuleFile::OpenAt(const std::string& path, const Mod
 // mapping. If none is the right file, returns the first error about a different file, or else the error of its path.
 absl::StatusOr<ModuleFile> ModuleFile::OpenFile(const ModuleId& id, const std::string& proc) {
   absl::Status why;
-  for (const std::string& path : {absl::StrFormat("%s/%d/root%s", proc, id.pid, id.path), id.path}) {
+  for (const std::string& path : PathsOf(id, proc)) {
     absl::StatusOr<ModuleFile> file = OpenAt(path, id);
     if (file.ok()) return file;
     // A different file at one path says more than no file at the other.
@@ -94,6 +115,15 @@ absl::StatusOr<ModuleFile> ModuleFile::OpenVdso(const ModuleId& id) {
   });
   if (!image.ok()) return image.status();
   return ModuleFile(sys::Mapping(), *image);
+}
+
+FileState StateOf(const ModuleId& id, const std::string& proc) {
+  for (const std::string& path : PathsOf(id, proc)) {
+    const std::optional<sys::FileStamp> stamp = sys::StampOf(path);
+    if (!stamp || IsOtherFile(id, *stamp)) continue;
+    return IsChangedSince(id.mapped_ns, *stamp) ? FileState::kChanged : FileState::kUnchanged;
+  }
+  return FileState::kGone;
 }
 
 std::string ReadBuildId(const ModuleId& id, const std::string& proc) {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,14 @@
 #include "src/sys/mapping.h"
 
 namespace perfkit::proc {
+
+// A process that was forked, in a life of it: what it had mapped, its child has, too.
+struct ForkedFrom {
+  pid_t pid = 0;
+  uint64_t life = 0;
+  std::shared_ptr<const ForkedFrom> parent;  // The process that it was forked from itself; nullptr means unknown.
+  uint32_t depth = 1;                        // Number of processes from here on.
+};
 
 // What the kernel reports about a file when it is mapped. Two files are one module only if all fields are equal.
 //
@@ -27,9 +36,13 @@ struct ModuleId {
   // The first mapping of it in `pid`, and its time by CLOCK_REALTIME; 0 means unknown.
   uint64_t begin = 0, end = 0;
   int64_t mapped_ns = 0;
+  // The file has no build-id, was mapped before, and may have been changed in between: which contents ran is not known.
+  bool uncertain = false;
 
-  // For memory without a file: the life of `pid` that it belongs to, which ends with exec.
+  // For memory without a file: the life of `pid` that it belongs to, which ends with exec; and from whom that process
+  // may have inherited the memory, or nullptr.
   uint64_t life = 0;
+  std::shared_ptr<const ForkedFrom> parent;
 
   // Memory of JIT compilers has a path in some cases: if it is shared, or mapped twice (tools/perf/util/map.c,
   // is_anon_memory).
@@ -39,6 +52,10 @@ struct ModuleId {
            !path.starts_with("/memfd:doublemapper");
   }
   bool is_vdso() const { return path == "[vdso]"; }
+  // Whether it is memory in which a process may make code.
+  bool may_be_made() const {
+    return life != 0 && (!path.starts_with('[') || path.starts_with("[heap]") || path.starts_with("[anon"));
+  }
 
   // Returns the offset by which code is identified, of memory at `address` that maps the file from `file_offset` on. It
   // counts from the start of the file (the vDSO is a file in memory, mapped whole), or from 0 if there is no file, so
@@ -74,6 +91,14 @@ class ModuleFile {
   sys::Mapping mapping_;  // Empty for the vDSO.
   elf::Image image_;
 };
+
+// How the file of a module without build-id looks now.
+enum class FileState : uint8_t {
+  kUnchanged,  // Since before the module was mapped first.
+  kChanged,
+  kGone,  // Another file, or none, is at its path.
+};
+FileState StateOf(const ModuleId& id, const std::string& proc);
 
 // Returns the build-id of a file that is mapped now, for an `id` without one; "" if it has none or cannot be read.
 std::string ReadBuildId(const ModuleId& id, const std::string& proc);

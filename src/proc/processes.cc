@@ -1,9 +1,15 @@
 // Keeps the mappings of each process up to date by its records: MMAP adds a range, FORK copies the parent's, COMM with
-// exec clears them, EXIT ends them. If the parent of a FORK is unknown, /proc has its mappings. Samples may arrive after
-// the records that follow them, because rings are merged late, so an ended process is kept for a while. Each state of a
-// process has an epoch of its own, by which caches of pcs know that they are outdated. Modules are numbered once and
-// never removed, since profiles refer to them.
+// exec clears them, EXIT ends them. If the parent of a FORK is unknown, /proc has its mappings. Samples may arrive
+// after the records that follow them, because rings are merged late, so an ended process is kept for a while. Each
+// state of a process has an epoch of its own, by which caches of pcs know that they are outdated. Modules are numbered
+// once and never removed, since profiles refer to them. A forked child has its parent's modules, except for memory
+// without a file: there both may make other code from then on, so it becomes a module of the child at the first lookup.
 #include "src/proc/processes.h"
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "src/base/text.h"
@@ -18,9 +24,12 @@ constexpr size_t kMaxModules = 64 << 10;
 // Samples of a process may arrive after its end, from another ring: this many ended ones are kept.
 constexpr size_t kMaxDead = 1024;
 
+// Code that a process has made is known to its children, to theirs, and so on, this many times.
+constexpr uint32_t kMaxForks = 64;
+
 // What makes two mappings the same module. `life` is 0 for files.
 std::string KeyOf(const ModuleId& id) {
-  return absl::StrFormat("%s\n%d\n%d\n%d\n", id.path, id.device, id.inode, id.life) + id.build_id;
+  return absl::StrFormat("%s\n%d\n%d\n%d\n%d\n", id.path, id.device, id.inode, id.life, id.uncertain) + id.build_id;
 }
 
 uint64_t DeviceOf(uint32_t major, uint32_t minor) { return uint64_t{major} << 32 | minor; }
@@ -80,6 +89,7 @@ void Processes::OnExec(uint32_t pid) {
   Process& process = ProcessOf(pid);
   process.space.Clear();
   process.life = process.epoch;
+  process.parent = nullptr;
 }
 
 // A new process has its parent's mappings; a thread has those of its process. A parent without records is read, or if
@@ -91,10 +101,32 @@ void Processes::OnFork(const ForkRecord& fork) {
     if (AddProcess(static_cast<pid_t>(fork.pid)).ok()) return;
   }
   const Process* const parent = Find(fork.parent_pid);
-  const Space space = parent == nullptr ? Space() : parent->space;
+  Space space = parent == nullptr ? Space() : parent->space;
+  std::shared_ptr<const ForkedFrom> from;
+  std::vector<MappedRange> made;  // Where code may have been made.
+  std::ranges::copy_if(space.ranges(), std::back_inserter(made),
+                       [this](const auto& range) { return MayBeMade(range); });
+  if (!made.empty()) {
+    const uint32_t depth = parent->parent == nullptr ? 1 : parent->parent->depth + 1;
+    from = std::make_shared<ForkedFrom>(
+        ForkedFrom{static_cast<pid_t>(fork.parent_pid), parent->life, parent->parent, depth});
+  }
+  if (from != nullptr && from->depth > kMaxForks) {
+    from = nullptr;
+    for (const MappedRange& range : made) space.Unmap(range.begin, range.end);
+  }
   Process& child = ProcessOf(fork.pid);
-  child.space = space;
+  child.space = std::move(space);
   child.life = child.epoch;
+  child.parent = std::move(from);
+}
+
+uint32_t Processes::ModuleIn(uint32_t pid, const Process& process, uint32_t module) {
+  const ModuleId& id = modules_[module];
+  if (process.parent == nullptr || !id.may_be_made() || id.life == process.life) return module;
+  const auto [found, is_new] = inherited_.try_emplace({module, process.life}, module);
+  if (!is_new) return found->second;
+  return found->second = ModuleOf({.path = id.path, .pid = static_cast<pid_t>(pid)}, process, std::nullopt);
 }
 
 // The end of the first thread is not the end of the process, whose other threads may live on. So it is only queued
@@ -133,18 +165,39 @@ const Processes::Process* Processes::Find(uint32_t pid) {
   return last_ = &found->second;
 }
 
-// `time_ns` is the time of the record. Memory without a file is a module of one process only.
+// `time_ns` is the time of the record. Memory without a file is a module of one process only. A file without build-id
+// is another module after each change of it.
 uint32_t Processes::ModuleOf(ModuleId id, const Process& process, std::optional<uint64_t> time_ns) {
   if (!id.is_file() && !id.is_vdso()) {
     id.life = process.life;
+    id.parent = process.parent;
     id.inode = id.device = 0;
   }
-  const auto [found, is_new] = module_index_.try_emplace(KeyOf(id), static_cast<uint32_t>(modules_.size()));
+  auto [found, is_new] = module_index_.try_emplace(KeyOf(id), static_cast<uint32_t>(modules_.size()));
+  const bool by_time = id.is_file() && id.build_id.empty();
+  if (by_time && !is_new) {
+    const FileState state = StateSince(id, modules_[found->second].mapped_ns);
+    if (state == FileState::kGone) {
+      id.uncertain = true;
+      std::tie(found, is_new) = module_index_.try_emplace(KeyOf(id), static_cast<uint32_t>(modules_.size()));
+    } else if (state == FileState::kChanged) {
+      found->second = static_cast<uint32_t>(modules_.size());
+      is_new = true;
+    }
+  }
   if (!is_new) return found->second;
   if (modules_.size() >= kMaxModules) return found->second = 0;
-  if (id.is_file() && id.build_id.empty()) id.mapped_ns = FileTimeOf(time_ns);
+  if (by_time) id.mapped_ns = FileTimeOf(time_ns);
   modules_.push_back(std::move(id));
   return found->second;
+}
+
+// Returns how the file of `id`, which is mapped again, looks in comparison with the time when it was mapped first; 0:
+// unknown.
+FileState Processes::StateSince(ModuleId id, int64_t mapped_ns) const {
+  if (mapped_ns == 0) return FileState::kUnchanged;
+  id.mapped_ns = mapped_ns;
+  return StateOf(id, proc_);
 }
 
 absl::Status Processes::AddProcess(pid_t pid) {

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,6 +28,8 @@ class Processes {
     Space space;
     uint64_t epoch = 0;
     uint64_t life = 0;  // Changes with exec, and for the next process with the same number.
+    // The process that it was forked from, if it has inherited memory without a file from it.
+    std::shared_ptr<const ForkedFrom> parent;
   };
   static constexpr uint64_t kNoEpoch = 0;  // Never the epoch of a process.
 
@@ -40,6 +44,10 @@ class Processes {
 
   // Returns nullptr if nothing is known of the process. Valid until the next Add or AddProcess.
   const Process* Find(uint32_t pid);
+  // Returns the module of a range of `process`, which has the number `pid`. It is another one than MappedRange::module
+  // if the process has inherited memory without a file: such memory is a module of its own in each process, because the
+  // processes may put different code there later.
+  uint32_t ModuleIn(uint32_t pid, const Process& process, uint32_t module);
   // Returns the modules by their numbers, which are those of MappedRange. Their addresses do not change.
   const std::deque<ModuleId>& modules() const { return modules_; }
 
@@ -51,6 +59,8 @@ class Processes {
   void Forget(uint32_t pid);
   Process& ProcessOf(uint32_t pid);
   uint32_t ModuleOf(ModuleId id, const Process& process, std::optional<uint64_t> time_ns);
+  FileState StateSince(ModuleId id, int64_t mapped_ns) const;
+  bool MayBeMade(const MappedRange& range) const { return modules_[range.module].may_be_made(); }
 
   const std::string proc_;
   std::unordered_map<uint32_t, Process> processes_;
@@ -60,6 +70,7 @@ class Processes {
   const Process* last_ = nullptr;
   std::deque<ModuleId> modules_;
   std::unordered_map<std::string, uint32_t> module_index_;
+  std::map<std::pair<uint32_t, uint64_t>, uint32_t> inherited_;  // By the ancestor's module and the heir's life.
 };
 
 }  // namespace perfkit::proc

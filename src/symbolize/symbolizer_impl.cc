@@ -44,15 +44,20 @@ Module& SymbolizerImpl::ModuleAt(uint32_t number) {
   return modules_[number];
 }
 
-CodeLocation SymbolizerImpl::LocateIn(const Process* process, uint64_t pc) const {
+CodeLocation SymbolizerImpl::LocateIn(uint32_t pid, const Process* process, uint64_t pc) {
   const proc::MappedRange* const range = process == nullptr ? nullptr : process->space.Find(pc);
   if (range == nullptr) return {kUnknown, pc};
-  return {range->module, range->offset + (pc - range->begin)};
+  const CodeLocation location{range->module, range->offset + (pc - range->begin)};
+  if (process->parent == nullptr) [[likely]]
+    return location;
+  const uint32_t module = processes_.ModuleIn(pid, *process, location.module);
+  NoticeJitCode();
+  return {module, location.offset};
 }
 
 CodeLocation SymbolizerImpl::Locate(uint32_t pid, uint64_t pc, CpuMode mode) {
   if (mode != CpuMode::kUser) return {NoModuleOf(mode), pc};
-  return LocateIn(processes_.Find(pid), pc);
+  return LocateIn(pid, processes_.Find(pid), pc);
 }
 
 // The last call, the function itself, is named by its linkage name if the debug information has that, else by the

@@ -60,16 +60,17 @@ class SymbolizerImpl {
     }
   };
 
-  CodeLocation LocateIn(const Process* process, uint64_t pc) const;
+  CodeLocation LocateIn(uint32_t pid, const Process* process, uint64_t pc);
   Helpers helpers() const { return {lines_.get(), fetcher_.get()}; }
   Module& ModuleAt(uint32_t number);
   Symbol NameInKernel(uint64_t pc);
   Symbol NameInModule(CodeLocation location);
   // Creates the jit maps of new modules without a file.
   void NoticeJitCode();
+  proc::JitMap& JitMapOf(pid_t pid, uint64_t life, const proc::ForkedFrom* parent);
   Symbol NameInJitCode(CodeLocation location, proc::JitMap& map);
   // Returns true if the name of a location may change, because its process generates code: names are not cached.
-  bool MayBeRenamed(CodeLocation location) const { return jit_maps_.contains(location.module); }
+  bool MayBeRenamed(CodeLocation location) const { return jit_modules_.contains(location.module); }
   // Returns the demangled name, with a cache.
   std::string_view Readable(std::string_view name);
   // Writes the calls at a location to `frames`, without a cache.
@@ -83,8 +84,9 @@ class SymbolizerImpl {
   const std::unique_ptr<DebugFetcher> fetcher_;
   KernelNames kernel_names_;
   size_t noticed_modules_ = 0;                           // Number of modules of processes_ that NoticeJitCode has seen.
-  std::unordered_map<uint32_t, proc::JitMap> jit_maps_;  // By module.
-  Symbol in_jit_code_;                                   // The latest result of Name that may change.
+  std::unordered_map<uint64_t, proc::JitMap> jit_maps_;  // By the life of their process.
+  std::unordered_map<uint32_t, proc::JitMap*> jit_modules_;  // By module.
+  Symbol in_jit_code_;                                       // The latest result of Name that may change.
   std::unordered_map<CodeLocation, Symbol, LocationHash> names_;
   std::unordered_map<const char*, std::string> readable_;  // Demangled names, by the address of the mangled one.
   std::vector<Memo> memos_;

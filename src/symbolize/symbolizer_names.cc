@@ -44,11 +44,16 @@ void SymbolizerImpl::NoticeJitCode() {
   const auto& modules = processes_.modules();
   for (; noticed_modules_ < modules.size(); ++noticed_modules_) {
     const proc::ModuleId& id = modules[noticed_modules_];
-    if (id.life == 0 || (id.path.starts_with('[') && !id.path.starts_with("[heap]") && !id.path.starts_with("[anon"))) {
-      continue;
-    }
-    jit_maps_.try_emplace(static_cast<uint32_t>(noticed_modules_), id.pid, options_.proc);
+    if (!id.may_be_made()) continue;
+    jit_modules_[static_cast<uint32_t>(noticed_modules_)] = &JitMapOf(id.pid, id.life, id.parent.get());
   }
+}
+
+proc::JitMap& SymbolizerImpl::JitMapOf(pid_t pid, uint64_t life, const proc::ForkedFrom* parent) {
+  if (const auto known = jit_maps_.find(life); known != jit_maps_.end()) return known->second;
+  proc::JitMap* const of_parent =
+      parent == nullptr ? nullptr : &JitMapOf(parent->pid, parent->life, parent->parent.get());
+  return jit_maps_.try_emplace(life, pid, options_.proc, of_parent).first->second;
 }
 
 Symbol SymbolizerImpl::NameInJitCode(CodeLocation location, proc::JitMap& map) {
@@ -61,8 +66,8 @@ Symbol SymbolizerImpl::NameInJitCode(CodeLocation location, proc::JitMap& map) {
 }
 
 Symbol SymbolizerImpl::NameInModule(CodeLocation location) {
-  if (const auto jit = jit_maps_.find(location.module); jit != jit_maps_.end())
-    return NameInJitCode(location, jit->second);
+  if (const auto jit = jit_modules_.find(location.module); jit != jit_modules_.end())
+    return NameInJitCode(location, *jit->second);
 
   Module& module = ModuleAt(location.module);
   Symbol symbol{.function = {}, .module = module.name(), .offset = location.offset, .kernel = false};
@@ -95,7 +100,7 @@ const Symbol& SymbolizerImpl::Resolve(uint32_t pid, uint64_t pc, CpuMode mode) {
   if (memos_.empty()) memos_.resize(kMemos);
   Memo& memo = memos_[base::Mix(pc ^ epoch << 48) >> 52];
   if (memo.epoch == epoch && memo.pc == pc) return memo.symbol;
-  const CodeLocation location = kernel ? CodeLocation{kKernelModule, pc} : LocateIn(process, pc);
+  const CodeLocation location = kernel ? CodeLocation{kKernelModule, pc} : LocateIn(pid, process, pc);
   const Symbol symbol = Name(location);
   memo = {MayBeRenamed(location) ? proc::Processes::kNoEpoch : epoch, pc, symbol};
   return memo.symbol;
@@ -115,9 +120,10 @@ std::vector<SymbolizedModule> SymbolizerImpl::Modules() const {
                        .symbols = module.symbols(),
                        .debug_file = module.debug_path()});
   }
-  for (const auto& [number, map] : jit_maps_) {
-    if (map.functions() == 0 && map.status().ok()) continue;
-    modules.push_back({.name = processes_.modules()[number].path, .status = map.status(), .symbols = map.functions()});
+  for (const auto& [number, map] : jit_modules_) {
+    if (map->functions() == 0 && map->status().ok()) continue;
+    modules.push_back(
+        {.name = processes_.modules()[number].path, .status = map->status(), .symbols = map->functions()});
   }
   std::sort(modules.begin(), modules.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return modules;

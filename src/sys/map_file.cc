@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
 #include <utility>
 
@@ -19,6 +21,23 @@ bool IsOurs(const struct stat& info) {
   const uid_t user = kernel().geteuid();
   const mode_t others = S_IWOTH | (user == 0 ? S_IWGRP : 0);
   return (info.st_uid == 0 || info.st_uid == user) && (info.st_mode & others) == 0;
+}
+
+// Of include/uapi/linux/magic.h, whose older versions lack some.
+constexpr uint64_t kOverlayfs = 0x794c7630, kBtrfs = 0x9123683e, kFuse = 0x65735546;
+
+int64_t NsOf(const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+
+// `system` is nullptr if it is not known.
+FileStamp StampOf(const struct stat& info, const struct statfs* system) {
+  FileStamp stamp{.inode = info.st_ino,
+                  .changed_ns = NsOf(info.st_ctim),
+                  .written_ns = NsOf(info.st_mtim),
+                  .deleted = info.st_nlink == 0};
+  const uint64_t type = system == nullptr ? kOverlayfs : static_cast<uint64_t>(system->f_type);
+  if (type == kOverlayfs || type == kBtrfs || type == kFuse) return stamp;
+  stamp.device = uint64_t{major(info.st_dev)} << 32 | minor(info.st_dev);
+  return stamp;
 }
 
 absl::StatusOr<Mapping> ReadWhole(int fd, uint64_t size, const std::string& path) {
@@ -44,6 +63,13 @@ absl::StatusOr<Mapping> ReadWhole(int fd, uint64_t size, const std::string& path
 
 }  // namespace
 
+std::optional<FileStamp> StampOf(const std::string& path) {
+  struct stat info;
+  struct statfs system;
+  if (::stat(path.c_str(), &info) != 0) return std::nullopt;
+  return StampOf(info, ::statfs(path.c_str(), &system) == 0 ? &system : nullptr);
+}
+
 absl::StatusOr<Mapping> MapFile(const std::string& path, FileStamp* stamp) {
   // O_NONBLOCK: opening a pipe must not wait for its writer.
   const OwnedFd fd(kernel().open(path.c_str(), O_RDONLY | O_NONBLOCK));
@@ -52,11 +78,8 @@ absl::StatusOr<Mapping> MapFile(const std::string& path, FileStamp* stamp) {
   if (kernel().fstat(fd.get(), &info) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrFormat("cannot look at %s", path));
   }
-  if (stamp != nullptr) {
-    *stamp = {.inode = info.st_ino,
-              .changed_ns = int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec,
-              .deleted = info.st_nlink == 0};
-  }
+  struct statfs system;
+  if (stamp != nullptr) *stamp = StampOf(info, ::fstatfs(fd.get(), &system) == 0 ? &system : nullptr);
   if (!S_ISREG(info.st_mode) || info.st_size <= 0) {
     return absl::Status(absl::StatusCode::kInvalidArgument,
                         absl::StrFormat("%s is %s", path, S_ISREG(info.st_mode) ? "empty" : "no regular file"));

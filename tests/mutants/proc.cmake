@@ -27,7 +27,7 @@ mutant(half_a_line_is_taken FILE src/proc/jit_map.cc TEST proc_test
        TO [[]]
        SAYS "A line that is being written is taken with half of its name, and the rest never read.")
 mutant(rest_of_the_old_function FILE src/proc/jit_map.cc TEST proc_test
-       FROM [[JitFunction{function.end, before.end, before.name}]] TO [[JitFunction{function.end, function.end, before.name}]]
+       FROM [[JitFunction{function.end, before.end, before.name,]] TO [[JitFunction{function.end, function.end, before.name,]]
        SAYS "What is left of a function after a new one inside it has no name.")
 mutant(kernel_module_in_the_name FILE src/proc/kallsyms.cc TEST proc_test
        FROM [[base::Cut(names, '\t')]] TO [[base::Cut(names, ' ')]]
@@ -44,10 +44,28 @@ mutant(inode_in_hexadecimal FILE src/proc/maps.cc TEST proc_test
        TO [[const std::optional<uint64_t> inode = base::ParseNumber(TakeWord(line), 16);]]
        SAYS "Each file is taken for another than the one that ran: no names.")
 mutant(replaced_file_is_believed FILE src/proc/module_file.cc TEST proc_test
-       FROM [[if (id.inode != 0 && stamp.inode != id.inode) {]] TO [[if (id.inode == 0 && stamp.inode != id.inode) {]]
+       FROM [[return id.inode != 0 && (stamp.inode]] TO [[return id.inode == 0 && (stamp.inode]]
        SAYS "After an update, functions are named by the new file.")
+mutant(file_of_another_device_is_believed FILE src/proc/module_file.cc TEST proc_test
+       FROM [[const bool elsewhere = id.device != 0]] TO [[const bool elsewhere = false]]
+       SAYS "Code in a container is named by a file with the same path and inode outside of it.")
+mutant(jit_list_is_read_for_new_code_only FILE src/proc/jit_map.cc TEST proc_test
+       FROM [[  ReadMore();
+  const std::optional<JitFunction> own]] TO [[  if (!Known(pc)) ReadMore();
+  const std::optional<JitFunction> own]]
+       SAYS "New code at an address that was used before has the name of the old code.")
+mutant(parents_later_code_is_the_childs FILE src/proc/jit_map.cc TEST proc_test
+       FROM [[if (!inherited || !inherited->reused) return inherited;]] TO [[if (inherited) return inherited;]]
+       SAYS "Code that a process has inherited has the name of what its parent made there after the fork.")
+mutant(change_between_mappings_is_missed FILE src/proc/processes.cc TEST proc_test
+       FROM [[state == FileState::kChanged) {]] TO [[state == FileState::kUnchanged) {]]
+       SAYS "A library without build-id that was rebuilt and loaded again has the names of its first build.")
+mutant(file_that_is_gone_is_believed FILE src/proc/processes.cc TEST proc_test
+       FROM [[    id.uncertain = true;
+]] TO [[]]
+       SAYS "Names are those of one of several builds of a library without build-id.")
 mutant(changed_file_is_believed FILE src/proc/module_file.cc TEST proc_test
-       FROM [[&& !stamp.deleted && changed_later) {]] TO [[&& stamp.deleted && changed_later) {]]
+       FROM [[id.mapped_ns != 0 && IsChangedSince(]] TO [[id.mapped_ns == 0 && IsChangedSince(]]
        SAYS "A file that was written anew in place names the functions of the old one.")
 mutant(other_build_is_believed FILE src/proc/module_file.cc TEST proc_test
        FROM [[if (id.build_id.empty()) return absl::OkStatus();]] TO [[if (!id.build_id.empty()) return absl::OkStatus();]]
@@ -61,7 +79,7 @@ mutant(exec_keeps_the_old_program FILE src/proc/processes.cc TEST proc_test
        TO [[  process.life = process.epoch;]]
        SAYS "After exec, addresses are named by the program before.")
 mutant(fork_has_nothing FILE src/proc/processes.cc TEST proc_test
-       FROM [[  child.space = space;
+       FROM [[  child.space = std::move(space);
 ]]
        TO [[  child.space = Space();
 ]]
@@ -80,9 +98,9 @@ mutant(last_process_is_remembered FILE src/proc/processes.cc TEST proc_test
        SAYS "Addresses of one process are named by the code of another.")
 mutant(jit_code_of_all_processes FILE src/proc/processes.cc TEST proc_test
        FROM [[    id.life = process.life;
-    id.inode]]
+    id.parent]]
        TO [[    id.life = process.life * 0;
-    id.inode]]
+    id.parent]]
        SAYS "JIT code of one process is named by the list of another.")
 mutant(right_rest_keeps_its_offset FILE src/proc/space.cc TEST proc_test
        FROM [[  right.offset += end - right.begin;

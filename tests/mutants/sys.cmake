@@ -9,8 +9,7 @@ mutant(pipe_is_waited_for FILE src/sys/map_file.cc TEST sys_test
        FROM [[O_RDONLY | O_NONBLOCK]] TO [[O_RDONLY]]
        SAYS "A pipe in the place of a module hangs the profiler.")
 mutant(changed_is_modified FILE src/sys/map_file.cc TEST sys_test
-       FROM [[int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec]]
-       TO [[int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec]]
+       FROM [[.changed_ns = NsOf(info.st_ctim)]] TO [[.changed_ns = NsOf(info.st_mtim)]]
        SAYS "A file whose time was set back is believed to be the one that ran.")
 mutant(files_of_others_are_mapped FILE src/sys/map_file.cc TEST sys_test
        FROM [[  if (!IsOurs(info)) return ReadWhole(]] TO [[  if (!IsOurs(info) && info.st_size < 0) return ReadWhole(]]

@@ -80,6 +80,40 @@ TEST_CASE("what is made where other code was takes its place", "[jit_map]") {
   CHECK(NameAt(map, 0x2014) == "b");
 }
 
+TEST_CASE("an address that is used again has its new name at once", "[jit_map]") {
+  TempFolder proc;
+  AddStatus(proc).Write(kList, "1000 10 first\n");
+  JitMap map(kPid, proc.path());
+  CHECK(NameAt(map, 0x1008) == "first");
+  Append(proc, "1000 10 second\n");
+  CHECK(NameAt(map, 0x1008) == "second");
+}
+
+TEST_CASE("a forked process has its parent's functions, unless either has used their addresses again", "[jit_map]") {
+  constexpr char kChildList[] =
+      "/4712/root"
+      "/tmp/perf-4712.map";
+  TempFolder proc;
+  AddStatus(proc).Write(kList, "1000 10 inherited\n2000 10 replaced\n3000 10 old\n4000 10 again\n4000 10 again\n");
+  JitMap parent(kPid, proc.path());
+  JitMap child(kPid + 1, proc.path(), &parent), grandchild(kPid + 2, proc.path(), &child);
+  for (JitMap* const map : {&child, &grandchild}) {
+    CHECK(NameAt(*map, 0x1000) == "inherited");
+    CHECK(NameAt(*map, 0x4000) == "again");
+    CHECK(map->status().ok());
+  }
+  proc.Write(kChildList, "2000 10 of_the_child\n");
+  CHECK(NameAt(child, 0x2000) == "of_the_child");
+  CHECK(NameAt(parent, 0x2000) == "replaced");
+  CHECK(NameAt(grandchild, 0x2000).empty());  // It may have been forked before or after that.
+  CHECK(absl::IsFailedPrecondition(grandchild.status()));
+  Append(proc, "3000 10 new\n");
+  CHECK(NameAt(parent, 0x3000) == "new");
+  CHECK(NameAt(child, 0x3000).empty());
+  CHECK(absl::IsFailedPrecondition(child.status()));
+  CHECK(NameAt(child, 0x1000) == "inherited");
+}
+
 TEST_CASE("a list that was written anew is read from its beginning", "[jit_map]") {
   TempFolder proc;
   AddStatus(proc).Write(kList, "1000 10 first\n");

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -89,18 +90,19 @@ TEST_CASE("a file that was deleted is read while it is mapped", "[module_file][l
   const testing::TempFolder folder;
   const std::string path = folder.path() + "/copy";
   std::filesystem::copy_file(Self(), path);
+  std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
   const absl::StatusOr<sys::Mapping> mapping = sys::MapFile(path);
   REQUIRE(mapping.ok());
   sys::FileStamp stamp;
   REQUIRE(sys::MapFile(path, &stamp).ok());
   const auto begin = reinterpret_cast<uint64_t>(mapping->data());
   const uint64_t page = sys::PageSize();
-  const ModuleId id{.path = path,
-                    .inode = stamp.inode,
-                    .pid = getpid(),
-                    .begin = begin,
-                    .end = begin + (mapping->size() + page - 1) / page * page,
-                    .mapped_ns = WallClockNs(-60)};
+  ModuleId id{.path = path,
+              .inode = stamp.inode,
+              .pid = getpid(),
+              .begin = begin,
+              .end = begin + (mapping->size() + page - 1) / page * page,
+              .mapped_ns = WallClockNs(-60)};
   std::filesystem::remove(path);
   const absl::StatusOr<ModuleFile> file = ModuleFile::Open(id, "/proc");
   const std::string link = absl::StrFormat("/proc/self/map_files/%x-%x", id.begin, id.end);
@@ -112,6 +114,24 @@ TEST_CASE("a file that was deleted is read while it is mapped", "[module_file][l
   CHECK(file->image().bytes().size() == mapping->size());
   std::filesystem::copy_file(Self(), path);  // another one, at the same path
   CHECK(ModuleFile::Open(id, "/proc").ok());
+  id.mapped_ns = WallClockNs(-7200);  // It was written after that.
+  CHECK(absl::IsFailedPrecondition(ModuleFile::Open(id, "/proc").status()));
+}
+
+TEST_CASE("a file of another device is another file, though its path and inode are the same", "[module_file]") {
+  const std::optional<sys::FileStamp> stamp = sys::StampOf(Self());
+  REQUIRE(stamp);
+  ModuleId id{.path = Self(), .inode = stamp->inode, .pid = getpid(), .device = stamp->device};
+  CHECK(ModuleFile::Open(id, "/proc").ok());
+  id.device += 1;
+  // On overlayfs and others no device is known.
+  CHECK(ModuleFile::Open(id, "/proc").ok() == (stamp->device == 0));
+  CHECK(ReadBuildId(id, "/proc").empty() == (stamp->device != 0));
+  id.device = 0;
+  id.uncertain = true;
+  const absl::Status status = ModuleFile::Open(id, "/proc").status();
+  CHECK(absl::IsFailedPrecondition(status));
+  CHECK(status.message().find("--build-id") != std::string::npos);
 }
 
 TEST_CASE("a place is counted from where its module begins", "[module_file]") {

@@ -4,8 +4,13 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <set>
 
+#include "src/sys/map_file.h"
 #include "tests/support/record_builder.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/work.h"
 
 namespace perfkit::proc {
 namespace {
@@ -70,6 +75,66 @@ TEST_CASE("memory of no file is each process's own", "[processes]") {
   CHECK(processes.Find(7)->space.Find(0x1000)->module != processes.Find(8)->space.Find(0x1000)->module);
 }
 
+TEST_CASE("memory of no file that a child has inherited is its own, and so is that of its children", "[processes]") {
+  Processes processes("/proc", kNone);
+  Feed(processes, Map(7, 0x1000, 0x1000, 0, "//anon", 0));
+  Feed(processes, Map(7, 0x9000, 0x1000, 0, "/a", 5));
+  const uint32_t parents = processes.Find(7)->space.Find(0x1000)->module;
+  Feed(processes, Task(RecordType::kFork, 8, 7));
+  Feed(processes, Task(RecordType::kFork, 9, 8));
+  std::set<uint32_t> modules = {parents};
+  for (const uint32_t pid : {8u, 9u}) {
+    const Processes::Process* const process = processes.Find(pid);
+    REQUIRE(process->space.Find(0x1000)->module == parents);
+    const uint32_t module = processes.ModuleIn(pid, *process, parents);
+    CHECK(modules.insert(module).second);
+    CHECK(processes.ModuleIn(pid, *process, parents) == module);
+    CHECK(processes.modules()[module].pid == static_cast<pid_t>(pid));
+    REQUIRE(processes.modules()[module].parent != nullptr);
+    CHECK(processes.modules()[module].parent->pid == static_cast<pid_t>(pid - 1));
+    const uint32_t file = process->space.Find(0x9000)->module;
+    CHECK(processes.ModuleIn(pid, *process, file) == file);
+  }
+}
+
+// A record of a file, with its time.
+bool FeedAt(Processes& processes, uint32_t pid, const std::string& path, uint64_t inode) {
+  static const SampleLayout layout{AttrBits{.sample_type = kSampleTime, .sample_id_all = true}};
+  RecordBuilder record;
+  record.U32(pid).U32(pid).U64(0x1000).U64(0x1000).U64(0).U32(0).U32(0).U64(inode).U64(0).U32(5).U32(2).Text(path);
+  const std::string bytes = record.U64(testing::NowNs()).Finish(RecordType::kMmap2, 2);
+  LinearReader reader(std::as_bytes(std::span(bytes)));
+  RawRecord raw;
+  return reader.Next(raw) && processes.Add(raw, layout);
+}
+
+TEST_CASE("a file without build-id is another module after each change of it", "[processes][law]") {
+  constexpr uint32_t kNobody = 0x7ffffff;
+  const testing::TempFolder folder;
+  const std::string path = folder.path() + "/plugin.so";
+  folder.Write("/plugin.so", "first");
+  const uint64_t inode = sys::StampOf(path)->inode;
+  testing::Sleep(12'000'000);  // Longer than a tick of the clock of files.
+  Processes processes("/proc", kNone);
+  const auto map = [&](uint32_t pid) {
+    REQUIRE(FeedAt(processes, pid, path, inode));
+    return processes.Find(pid)->space.Find(0x1000)->module;
+  };
+  const uint32_t first = map(kNobody);
+  CHECK(map(kNobody) == first);
+  CHECK(map(kNobody - 1) == first);
+  folder.Write("/plugin.so", "second");  // The same inode.
+  testing::Sleep(12'000'000);
+  const uint32_t second = map(kNobody);
+  CHECK(second != first);
+  CHECK(map(kNobody) == second);
+  CHECK_FALSE(processes.modules()[second].uncertain);
+  std::filesystem::remove(path);
+  const uint32_t unknown = map(kNobody);
+  CHECK(processes.modules()[unknown].uncertain);
+  CHECK(map(kNobody) == unknown);
+}
+
 TEST_CASE("a child has what its parent had, and exec takes it all away", "[processes]") {
   Processes processes("/proc", kNone);
   Feed(processes, Map(7, 0x1000, 0x1000, 0, "/a", 5));
@@ -82,8 +147,9 @@ TEST_CASE("a child has what its parent had, and exec takes it all away", "[proce
   CHECK(processes.Find(7)->space.Find(0x1000) != nullptr);
 }
 
-TEST_CASE("a process is known for a while after its end; one with living threads, or a new one of its number, for longer",
-          "[processes]") {
+TEST_CASE(
+    "a process is known for a while after its end; one with living threads, or a new one of its number, for longer",
+    "[processes]") {
   Processes processes("/proc", kNone);
   for (const uint32_t pid : {7u, 8u, 9u}) Feed(processes, Map(pid, 0x1000, 0x1000, 0, "/a", 5));
   Feed(processes, Task(RecordType::kExit, 7, 1));

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -49,6 +50,14 @@ TEST_CASE("a file says when it was changed, whatever its owner says of its conte
   REQUIRE(MapFile(path, &stamp).ok());
   CHECK(stamp.changed_ns == int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec);
   CHECK(stamp.changed_ns / 1'000'000'000 != 1);
+  CHECK(stamp.written_ns == 1'000'000'000);
+  const std::optional<FileStamp> again = StampOf(path);
+  REQUIRE(again);
+  CHECK(again->inode == stamp.inode);
+  CHECK(again->changed_ns == stamp.changed_ns);
+  CHECK(again->device == stamp.device);
+  if (stamp.device != 0) CHECK(stamp.device == (uint64_t{major(info.st_dev)} << 32 | minor(info.st_dev)));
+  CHECK_FALSE(StampOf(path + "/none").has_value());
 }
 
 TEST_CASE("a pipe in the place of a file is refused, not waited for", "[map_file]") {
