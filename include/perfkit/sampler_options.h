@@ -74,7 +74,8 @@ struct CallStack {
   // software events other than clocks, such as page faults, which can't be opened twice.
   static constexpr CallStack UserDump(uint32_t bytes, FullDumps full = {}) { return {Kind::kUserDump, 0, bytes, full}; }
   // The sampled thread walks its own stack in a handler of SIGTRAP, which perfkit installs and never removes. A
-  // sleeping system call may end with EINTR (docs/sampling.md, Live stacks). Complete, and without a copy of the stack.
+  // system call that another signal interrupts may end with EINTR, although the handler of that signal has SA_RESTART;
+  // since Linux 6.1 nothing else does (docs/sampling.md, Live stacks). Complete, and without a copy of the stack.
   // Requires RingMode::kStream, a depth of at most 7,900 (a record has at most 64 KiB), and Target::ThisThread,
   // Target::AllThreads or Target::Thread
   // with a thread of this process (else InvalidArgument); at most 16 such samplers exist at once (else
