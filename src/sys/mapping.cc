@@ -8,6 +8,14 @@ namespace perfkit::sys {
 
 size_t PageSize() { return static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
 
+std::byte* MapPresent(size_t size) {
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
+  void* const at = kernel().mmap(nullptr, size, PROT_READ | PROT_WRITE, kFlags, -1, 0);
+  return at != MAP_FAILED ? static_cast<std::byte*>(at) : nullptr;
+}
+
+void UnmapPresent(std::byte* memory, size_t size) { kernel().munmap(memory, size); }
+
 std::optional<Mapping> Mapping::ReadOnly(int fd, size_t size) {
   void* const at = kernel().mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
   if (at == MAP_FAILED) return std::nullopt;

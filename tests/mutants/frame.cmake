@@ -31,7 +31,7 @@ mutant(slots_never_released FILE src/count/frame/frame_counter_impl_cold.cc TEST
        TO [[  ended_.Add]]
        SAYS "After max_threads threads, one after the other, each new thread is refused.")
 mutant(missing_at_the_begin FILE src/count/frame/counted_events.cc TEST count_test CASES "zone tree:*"
-       FROM [[sums.missing |= MissingBetween(begin, end);]] TO [[sums.missing |= MissingBetween(end, end);]]
+       FROM [[missing |= MissingBetween(begin, end);]] TO [[missing |= MissingBetween(end, end);]]
        SAYS "A zone whose first reading failed reports a number.")
 mutant(usual_zone_taken_for_rare FILE src/count/frame/hitch_watch.cc TEST count_test CASES "worst zone:*"
        FROM [[2 * tree.frames(node) < tree.frames(ZoneTree::kRoot)]] TO [[tree.frames(node) < tree.frames(ZoneTree::kRoot)]]
@@ -105,7 +105,7 @@ mutant(away_without_clock FILE src/count/frame/hitch_watch.cc TEST count_test CA
        FROM [[event.has_value() && (inexact >> *event & 1) == 0;]] TO [[event.has_value() && inexact != ~0u;]]
        SAYS "An event without a number is told as 0: the frame seems to have been away all the time.")
 mutant(child_frames_of_last_time FILE src/count/frame/hitch_watch.cc TEST count_test CASES "worst zone:*"
-       FROM [[if (tree.last(node).number != frame ||]] TO [[if (tree.last(node).number > frame ||]]
+       FROM [[if (last.number != frame ||]] TO [[if (last.number > frame ||]]
        SAYS "A zone that the frame did not have is blamed for it.")
 mutant(milliseconds_in_tenths FILE src/count/frame/hitch_watch.cc TEST count_test CASES "cause:*"
        FROM [[(ns + 5'000) / 10'000;]] TO [[(ns + 5'000) / 100'000;]]
@@ -156,3 +156,9 @@ mutant(thread_without_an_end FILE src/count/frame/frame_counter_impl_cold.cc TES
 mutant(binding_cache_is_read_twice FILE src/count/frame/thread_binding.h TEST count_test CASES "binding:*"
        FROM [[? cached->state :]] TO [[? binding_cache.load(std::memory_order_relaxed)->state :]]
        SAYS "A zone in a signal handler that uses another FrameCounter makes a zone go to that one's thread.")
+mutant(latest_value_in_no_maximum FILE src/count/frame/zone_histogram.h TEST count_test CASES "histogram:*"
+       FROM [[return run_ != 0 ? std::max(max_, last_value_) : max_;]] TO [[return max_;]]
+       SAYS "The longest time of a zone is not the maximum until a frame with another time has come.")
+mutant(deep_zones_forget_their_begin FILE src/count/frame/zone_stack.h TEST count_test CASES "zone tree:*"
+       FROM [[std::copy_n(open_, depth_ + size_t{1}, larger);]] TO [[std::copy_n(open_, size_t{1}, larger);]]
+       SAYS "A thread that nests zones deeper than before loses or falsifies those that are open.")

@@ -26,13 +26,14 @@ void Sums::Subtract(const Sums& other) {
   }
 }
 
-void CountedEvents::AddRest(Sums& sums, const Snapshot& begin, const Snapshot& end) const {
+void CountedEvents::AddRest(uint32_t& missing, Snapshot::Times* times, const Snapshot& begin,
+                            const Snapshot& end) const {
   for (uint32_t left = multiplexable_; left != 0; left &= left - 1) {
     const size_t i = static_cast<size_t>(__builtin_ctz(left));
-    sums.times[i].enabled_ns += end.times[i].enabled_ns - begin.times[i].enabled_ns;
-    sums.times[i].running_ns += end.times[i].running_ns - begin.times[i].running_ns;
+    times[i].enabled_ns += end.times[i].enabled_ns - begin.times[i].enabled_ns;
+    times[i].running_ns += end.times[i].running_ns - begin.times[i].running_ns;
   }
-  sums.missing |= MissingBetween(begin, end);
+  missing |= MissingBetween(begin, end);
 }
 
 void CountedEvents::Raise(Sums& sums, const Sums& other) const {

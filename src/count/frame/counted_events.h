@@ -54,17 +54,20 @@ class CountedEvents {
   // Adds an interval to `sums`.
   void Add(Sums& sums, const Snapshot& begin, const Snapshot& end) const {
     sums.ticks += end.ticks - begin.ticks;
+    AddValues(sums.values.data(), begin, end);
+    if (HasRest(begin, end)) AddRest(sums.missing, sums.times.data(), begin, end);
+  }
+  // The parts of Add. `values` has whole blocks.
+  void AddValues(uint64_t* values, const Snapshot& begin, const Snapshot& end) const {
     for (size_t block = 0; block < blocks_; ++block) {
-      for (size_t i = 4 * block; i < 4 * block + 4; ++i) sums.values[i] += end.values[i] - begin.values[i];
+      for (size_t i = 4 * block; i < 4 * block + 4; ++i) values[i] += end.values[i] - begin.values[i];
     }
-    if (HasRest(begin, end)) [[unlikely]]
-      AddRest(sums, begin, end);
   }
   // Returns true if there is more to add than ticks and values: times, or events without a number.
   bool HasRest(const Snapshot& begin, const Snapshot& end) const {
     return (multiplexable_ | ((begin.missing | end.missing) & ~never_)) != 0;
   }
-  void AddRest(Sums& sums, const Snapshot& begin, const Snapshot& end) const;
+  void AddRest(uint32_t& missing, Snapshot::Times* times, const Snapshot& begin, const Snapshot& end) const;
   // Raises each number in `sums` to at least the one in `other`, except `calls`.
   void Raise(Sums& sums, const Sums& other) const;
   void Copy(const Snapshot& from, Snapshot& to) const;

@@ -10,6 +10,14 @@
 #include "src/sys/perf_abi.h"
 
 namespace perfkit::count {
+namespace {
+
+// Memory for the zones of a thread at its start, beyond the least. There are many workers, and some enter few zones.
+// The marking thread usually never needs more.
+constexpr size_t kWorkerBytes = 2048;
+constexpr size_t kMainBytes = 65536;
+
+}  // namespace
 
 FrameCounterImpl::FrameCounterImpl(const FrameOptions& options, std::atomic<bool>& enabled,
                                    std::atomic<uint32_t>& draining)
@@ -34,9 +42,14 @@ void FrameCounterImpl::Start(const FrameOptions& options) {
             .multiplexable = plan_.multiplexable(),
             .never = plan_.never(),
             .max_zones = options.max_zones,
-            .max_depth = options.max_depth};
+            .max_depth = options.max_depth,
+            .max_pending = 1,
+            .spare_bytes = kWorkerBytes};
   slots_ = std::make_shared<SlotTable>(SlotWriter::WordsFor(shape_.events, shape_.multiplexable), options.max_threads);
-  main_ = std::make_unique<FrameThread>(shape_, "", next_serial_++);
+  ZoneShape main_shape = shape_;
+  main_shape.max_pending = ZoneTree::kMaxPending;
+  main_shape.spare_bytes = kMainBytes;
+  main_ = std::make_unique<FrameThread>(main_shape, "", next_serial_++);
   main_->is_worker = false;
   main_->Open(std::move(set));
   own_cost_ = MeasureOwnCost(*main_, ns_per_tick_q32_);

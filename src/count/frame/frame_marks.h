@@ -29,12 +29,19 @@ class FrameMarks {
     uint64_t ticks() const { return end.ticks - begin.ticks; }
   };
 
-  FrameMarks() : marks_(kMarks) {}
+  // `max_pending`: how many frames may wait, at most kMaxPending.
+  explicit FrameMarks(size_t max_pending) : marks_(max_pending + 1) {}
 
   // The snapshot of the next mark, for the caller to fill. Requires pending() < kMaxPending: else it is still in use.
+  // With a smaller `max_pending`, requires Rewind before.
   Snapshot& next() { return marks_[(current_ + 1) % kMarks]; }
   // The mark at which the frame under way began.
   const Snapshot& current() const { return marks_[current_ % kMarks]; }
+  // Moves the current mark to the start of the memory. Requires pending() == 0.
+  void Rewind(const CountedEvents& events) {
+    if (current_ % kMarks != 0) events.Copy(current(), marks_[0]);
+    current_ = settled_ = 0;
+  }
   // Starts a segment of frames at next(). Requires pending() == 0.
   void BeginSegment(const CountedEvents& events);
   // Ends the frame under way at next(), which has been filled.

@@ -18,6 +18,7 @@ bool FrameSequence::Claim(FrameThread& thread) {
     ZoneShape root_only = shape_;
     root_only.max_zones = 0;
     root_only.max_depth = 0;
+    root_only.spare_bytes = 0;
     own_tree_ = std::make_unique<ZoneTree>(root_only);
   }
   return true;

@@ -1,10 +1,23 @@
-// Quantiles and merging of log-linear histograms: the half that only reports need.
+// Sums and quantiles of log-linear histograms, for reports.
 #include "src/count/frame/histogram.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace perfkit::count {
+
+uint64_t Histogram::RankOf(double fraction, uint64_t count) {
+  const double wanted = std::ceil(fraction * static_cast<double>(count));
+  return std::clamp<uint64_t>(static_cast<uint64_t>(wanted), 1, count);
+}
+
+// Row and step of a value are the same in all histograms, so that they are added up step by step.
+void Histogram::AddSteps(size_t first, std::span<const uint32_t> steps, RowPool& pool) {
+  const size_t row = first / RowPool::kSteps;
+  if (directory_[row] == RowPool::kNone) directory_[row] = pool.Take();
+  const size_t cell = directory_[row] * RowPool::kSteps + first % RowPool::kSteps;
+  for (size_t i = 0; i < steps.size(); ++i) pool.cell(cell + i) += steps[i];
+}
 
 uint64_t Histogram::count(const RowPool& pool) const {
   uint64_t sum = 0;
@@ -15,28 +28,10 @@ uint64_t Histogram::count(const RowPool& pool) const {
   return sum;
 }
 
-void Histogram::Merge(const Histogram& other, const RowPool& others_pool, RowPool& pool) {
-  RaiseMax(other.max_);
-  for (size_t row = 0; row < kRows; ++row) {
-    if (other.directory_[row] == RowPool::kNone) continue;
-    MergeRow(row, others_pool.row(other.directory_[row]), pool);
-  }
-}
-
-void Histogram::MergeRow(size_t row, std::span<const uint32_t> steps, RowPool& pool) {
-  // Row and step of a value are the same in all histograms, so that merging adds cell by cell.
-  if (directory_[row] == RowPool::kNone) directory_[row] = pool.Take();
-  for (size_t step = 0; step < RowPool::kSteps; ++step) {
-    pool.cell(directory_[row] * RowPool::kSteps + step) += steps[step];
-  }
-}
-
 uint64_t Histogram::Quantile(double fraction, const RowPool& pool) const {
   const uint64_t placed = count(pool);
   if (placed == 0) return max_;
-  // The nearest-rank definition: the value at rank ceil(fraction * n), counted from 1.
-  const double wanted = std::ceil(fraction * static_cast<double>(placed));
-  const uint64_t rank = std::clamp<uint64_t>(static_cast<uint64_t>(wanted), 1, placed);
+  const uint64_t rank = RankOf(fraction, placed);
   uint64_t seen = 0;
   for (size_t row = 0; row < kRows; ++row) {
     if (directory_[row] == RowPool::kNone) continue;

@@ -1,8 +1,8 @@
-// Log-linear histograms of per-frame values, in memory of fixed size.
+// Log-linear histograms: the steps that all distributions share, and sums of distributions for reports.
 //
 // Values below 64 are kept exactly. Above, each power of two is cut into 32 equal steps, so that a quantile is off by
-// at most 1/32 of the true value. A game's counters stay within a few powers of two, so a histogram owns no
-// table of its own: it takes rows of 32 steps from a pool that all histograms of a thread share.
+// at most 1/32 of the true value. Zones and tasks count in memory of their own (zone_histogram.h,
+// src/count/task/shared_histogram.h); a report adds their steps up in a Histogram.
 //
 //   value -> row (one for each power of two) -> directory: which row of the pool -> step within the row
 #pragma once
@@ -17,20 +17,17 @@
 
 namespace perfkit::count {
 
-// The rows of all histograms of one thread. All memory is allocated and touched at construction, because a later page
-// fault would be counted as the program's. Row 0 counts the values of all histograms for which no row was left.
+// The rows of the histograms of one report.
 class RowPool {
  public:
   static constexpr size_t kSteps = 32;
-  static constexpr uint16_t kNone = 0;  // the row of values for which no row was left
+  static constexpr uint16_t kNone = 0;  // no row: row 0 counts the values for which there was none
 
-  // `grows`: allocates more rows when none is free; for reports.
-  explicit RowPool(size_t rows, bool grows = false) : cells_((rows + 1) * kSteps), grows_(grows) {}
-
-  // Returns a row of zeros; kNone if all are taken.
+  // Returns a row of zeros; kNone if there are as many as an index can tell apart.
   uint16_t Take() {
-    if (next_ * kSteps == cells_.size() && grows_ && next_ < UINT16_MAX) cells_.resize(cells_.size() + kSteps);
-    return next_ * kSteps < cells_.size() ? static_cast<uint16_t>(next_++) : kNone;
+    if (cells_.size() / kSteps == UINT16_MAX) return kNone;
+    cells_.resize(cells_.size() + kSteps);
+    return static_cast<uint16_t>(cells_.size() / kSteps - 1);
   }
   uint32_t& cell(size_t index) { return cells_[index]; }
   std::span<const uint32_t> row(uint16_t index) const { return std::span(cells_).subspan(index * kSteps, kSteps); }
@@ -42,9 +39,7 @@ class RowPool {
   }
 
  private:
-  std::vector<uint32_t> cells_;
-  bool grows_;
-  size_t next_ = 1;
+  std::vector<uint32_t> cells_ = std::vector<uint32_t>(kSteps);
 };
 
 // One distribution: a directory of 120 bytes. Its counts are in the pool that it was filled with.
@@ -61,21 +56,11 @@ class Histogram {
   static constexpr uint64_t TopOf(size_t row, size_t step) {
     return row < 2 ? row * 32 + step : ((uint64_t{33} + step) << (row - 1)) - 1;
   }
+  // Returns the rank of a quantile of `count` values, from 1 to `count`: ceil(fraction * count), the nearest rank.
+  static uint64_t RankOf(double fraction, uint64_t count);
 
-  // Most counters have the same value in most frames. A value equal to the last one costs one comparison.
-  void Add(uint64_t value, RowPool& pool) {
-    if (value != last_value_) {
-      last_value_ = value;
-      last_cell_ = CellOf(value, pool);
-      if (value > max_) max_ = value;
-    }
-    ++pool.cell(last_cell_);
-  }
-
-  // Adds another histogram, whose counts are in `others_pool`.
-  void Merge(const Histogram& other, const RowPool& others_pool, RowPool& pool);
-  // The same in parts: the counts of one row, and the maximum.
-  void MergeRow(size_t row, std::span<const uint32_t> steps, RowPool& pool);
+  // Add the counts of steps of one row, the first of which is `row` * RowPool::kSteps + the step in it, and a maximum.
+  void AddSteps(size_t first, std::span<const uint32_t> steps, RowPool& pool);
   void RaiseMax(uint64_t value) { max_ = value > max_ ? value : max_; }
 
   // Returns the smallest TopOf that `fraction` of all values in rows do not exceed, at most max(); max() if no value
@@ -88,16 +73,7 @@ class Histogram {
   uint64_t max() const { return max_; }
 
  private:
-  uint32_t CellOf(uint64_t value, RowPool& pool) {
-    const size_t row = RowOf(value);
-    if (directory_[row] == RowPool::kNone) [[unlikely]]
-      directory_[row] = pool.Take();
-    return static_cast<uint32_t>(directory_[row] * RowPool::kSteps + StepOf(value, row));
-  }
-
   std::array<uint16_t, kRows> directory_{};
-  uint32_t last_cell_ = 0;
-  uint64_t last_value_ = ~uint64_t{0};  // larger than any value
   uint64_t max_ = 0;
 };
 static_assert(Histogram::RowOf(~uint64_t{0}) == Histogram::kRows - 1);

@@ -61,12 +61,12 @@ class Sentence {
 // 0. So a zone that runs once, e.g. to load a level, counts in full. A zone of which a call ended on another thread in
 // this frame has no excess: its elapsed time is a lower bound, and frames like it are in no median.
 uint64_t ExcessOf(const ZoneTree& tree, size_t node, uint64_t frame) {
-  if (tree.last(node).number != frame || tree.frames(node) == 0 || tree.last(node).missing == ~0u) return 0;
+  const FrameRecord last = tree.last(node);
+  if (last.number != frame || tree.frames(node) == 0 || last.missing == ~0u) return 0;
   // The first time of a zone would be its own median, so it counts in full.
   const bool rare = tree.frames(node) == 1 || 2 * tree.frames(node) < tree.frames(ZoneTree::kRoot);
-  const uint64_t median = rare ? 0 : tree.histogram(node, 0).Quantile(0.5, tree.pool());
-  const uint64_t wall = tree.last(node).wall_ns;
-  return wall > median ? wall - median : 0;
+  const uint64_t median = rare ? 0 : tree.histogram(node, 0).Quantile(0.5);
+  return last.wall_ns > median ? last.wall_ns - median : 0;
 }
 
 }  // namespace

@@ -1,42 +1,30 @@
 // Full copies of zones' names, at addresses that do not change.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <memory>
-#include <vector>
+
+#include "src/count/frame/zone_memory.h"
 
 namespace perfkit::count {
 
-// Memory is allocated in blocks. Names that fit into the bytes reserved at construction cost no allocation. Not
-// thread-safe.
+// Not thread-safe. Does not call malloc after construction.
 class NameArena {
  public:
-  explicit NameArena(size_t reserved_bytes) { AddBlock(reserved_bytes); }
+  NameArena() : memory_(kFirstBytes, kStepBytes) {}
 
-  // Returns a NUL-terminated copy of `text`, valid as long as the arena.
+  // Returns a NUL-terminated copy of `text`, valid as long as the arena; nullptr if there is no memory for it.
   const char* Copy(const char* text) {
     const size_t size = std::strlen(text) + 1;
-    if (size > left_) AddBlock(std::max(size, kBlockBytes));
-    char* const copy = next_;
-    std::memcpy(copy, text, size);
-    next_ += size;
-    left_ -= size;
-    return copy;
+    std::byte* const copy = memory_.Take(size, 1);
+    return copy != nullptr ? static_cast<const char*>(std::memcpy(copy, text, size)) : nullptr;
   }
 
  private:
-  static constexpr size_t kBlockBytes = 4096;
+  static constexpr size_t kFirstBytes = 1024;
+  static constexpr size_t kStepBytes = 4096;
 
-  void AddBlock(size_t bytes) {
-    next_ = blocks_.emplace_back(std::make_unique<char[]>(bytes)).get();
-    left_ = bytes;
-  }
-
-  std::vector<std::unique_ptr<char[]>> blocks_;
-  char* next_ = nullptr;
-  size_t left_ = 0;
+  ZoneMemory memory_;
 };
 
 }  // namespace perfkit::count

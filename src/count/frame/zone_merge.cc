@@ -16,7 +16,7 @@ size_t ZoneMerge::FindOrAdd(size_t parent, const char* name) {
 }
 
 void ZoneMerge::Add(const ZoneTree& tree) {
-  unplaced_ += tree.pool().unplaced();
+  unplaced_ += tree.unplaced();
   std::vector<size_t> merged(tree.size(), 0);
   for (size_t from = 0; from < tree.size(); ++from) {
     const bool is_root = from == ZoneTree::kRoot;
@@ -27,7 +27,7 @@ void ZoneMerge::Add(const ZoneTree& tree) {
     node.total.Merge(tree.total(from));
     if (node.threads == 1 || tree.last(from).number > node.last.number) node.last = tree.last(from);
     for (size_t h = 0; h < node.histograms.size(); ++h) {
-      node.histograms[h].Merge(tree.histogram(from, h), tree.pool(), pool_);
+      tree.histogram(from, h).AddTo(node.histograms[h], pool_);
     }
   }
 }

@@ -24,7 +24,7 @@ class ZoneMerge {
     std::vector<Histogram> histograms;  // as in ZoneTree: the wall, then events
   };
 
-  explicit ZoneMerge(size_t events) : events_(events), pool_(0, /*grows=*/true) {}
+  explicit ZoneMerge(size_t events) : events_(events) {}
 
   // Adds all closed frames of one thread.
   void Add(const ZoneTree& tree);

@@ -4,37 +4,55 @@
 // know their number. An abandoned visit was left on another thread: it stays while zones above it are open.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include "perfkit/count.h"
+#include "src/count/frame/zone_memory.h"
+#include "src/count/frame/zone_nodes.h"
 
 namespace perfkit::count {
 
-// Not thread-safe. Nothing allocates after construction.
+// Not thread-safe.
 class ZoneStack {
  public:
+  static constexpr uint32_t kFirstDepth = 8;
+
   // A counted zone that is open.
   struct Open {
-    uint16_t node = 0;
+    ZoneNode* node = nullptr;
     bool abandoned = false;
     uint64_t entry = 0;  // Id of this visit.
     Snapshot begin{};    // When it was entered, or when the last frame ended.
   };
 
-  explicit ZoneStack(size_t max_depth) : open_(max_depth + 1), max_depth_(static_cast<uint32_t>(max_depth)) {}
+  // Number of bytes of memory that the constructor takes at most.
+  static constexpr size_t kFirstBytes = (kFirstDepth + 1) * sizeof(Open) + alignof(Open);
+
+  // `memory` must have kFirstBytes. `root` stands for the frame.
+  ZoneStack(size_t max_depth, ZoneNode* root, ZoneMemory& memory) : max_depth_(static_cast<uint32_t>(max_depth)) {
+    Resize(std::min(max_depth_, kFirstDepth), memory);
+    open_[0].node = root;
+  }
 
   // Makes the ids of visits differ from those of other stacks.
   void SetEntryBase(uint64_t base) { last_entry_ = base; }
 
-  // Returns false inside a dropped zone, or if the stack is full.
-  bool has_room() const { return skipped_ == 0 && depth_ != max_depth_; }
+  // Returns false inside a dropped zone, or if there is no room for one more.
+  bool has_room() const { return skipped_ == 0 && depth_ != room_; }
+  // Makes room. Returns false inside a dropped zone, at the maximum depth, or if no memory is left. What was returned
+  // before is no longer valid.
+  bool MakeRoom(ZoneMemory& memory) {
+    if (skipped_ != 0 || depth_ == max_depth_) return false;
+    return Resize(std::min(max_depth_, 2 * room_), memory);
+  }
   // Requires room.
-  Open& Push(uint16_t node) {
+  Open& Push(ZoneNode& node) {
     Open& open = open_[++depth_];
-    open.node = node;
+    open.node = &node;
     open.entry = ++last_entry_;
     return open;
   }
@@ -82,8 +100,19 @@ class ZoneStack {
   }
 
  private:
-  std::vector<Open> open_;
+  bool Resize(uint32_t room, ZoneMemory& memory) {
+    auto* const larger = reinterpret_cast<Open*>(memory.Take((room + size_t{1}) * sizeof(Open), alignof(Open)));
+    if (larger == nullptr) return false;
+    std::uninitialized_default_construct_n(larger, room + size_t{1});
+    if (open_ != nullptr) std::copy_n(open_, depth_ + size_t{1}, larger);
+    open_ = larger;
+    room_ = room;
+    return true;
+  }
+
+  Open* open_ = nullptr;
   uint32_t max_depth_;
+  uint32_t room_ = 0;  // Number of zones for which it has memory.
   uint32_t depth_ = 0;
   uint32_t skipped_ = 0;    // Dropped zones that are open.
   uint32_t abandoned_ = 0;  // Elements that are abandoned.

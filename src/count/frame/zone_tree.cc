@@ -3,7 +3,8 @@
 // A zone is found among its parent's children by the address of its name, and by its text the first time that this
 // address is used. At the end of a frame the open zones are split: their sums up to the mark belong to this frame, the
 // rest to the next one. Only nodes that the frame has touched are closed, so the cost depends on the zones that the
-// frame had, not on those that exist. The constructor allocates all memory, except for very long names.
+// frame had, not on those that exist. The constructor allocates memory for some zones, and more is mapped when they
+// need it, so that a thread with few zones takes little.
 #include "src/count/frame/zone_tree.h"
 
 #include <algorithm>
@@ -21,58 +22,69 @@ uint64_t ToNs(uint64_t ticks, uint64_t ns_per_tick_q32) {
   return static_cast<uint64_t>(Wide{ticks} * ns_per_tick_q32 >> 32);
 }
 
-// Bytes reserved for the name of each zone: most are shorter.
-constexpr size_t kNameBytesPerZone = 64;
+// The key of the root, which is the name of no zone. So it differs from each name that Enter is given, also nullptr.
+constexpr char kRootKey[] = "";
+
+// Few counters spread over more than one or two powers of two.
+constexpr size_t kPartsPerZone = 16;
+
+constexpr size_t kStepBytes = 8192;  // of memory
 
 }  // namespace
 
 ZoneTree::ZoneTree(const ZoneShape& shape)
     : shape_(shape),
       events_(shape.events, shape.multiplexable, shape.never),
-      stack_(shape.max_depth),
-      nodes_(std::min<size_t>(shape.max_zones, UINT16_MAX - 1) + 1),
-      touched_(nodes_.size()),
-      details_(nodes_.size()),
-      names_(std::make_shared<NameArena>(nodes_.size() * kNameBytesPerZone)),
-      index_(nodes_.size()),
-      histograms_(nodes_.size(), events_.size()) {
-  root_last_ = &details_[kRoot].last;
+      nodes_(events_, std::min<size_t>(shape.max_zones, UINT16_MAX - 1) + 1),
+      memory_(nodes_.first_bytes() + ZoneIndex::kFirstBytes + ZoneStack::kFirstBytes + shape.spare_bytes, kStepBytes),
+      root_(nodes_.Add(kRootKey, memory_)),
+      index_(nodes_.max_zones(), memory_),
+      stack_(shape.max_depth, root_, memory_),
+      marks_(shape.max_pending),
+      names_(std::make_shared<NameArena>()),
+      parts_(nodes_.max_zones() * kPartsPerZone) {
+  root_->parent = root_->last_child = root_;  // So that a node that is looked up always has one.
 }
 
-// Returns kRoot if there is neither such a child nor room for it: the root is the child of no node.
-uint16_t ZoneTree::FindChild(uint16_t parent, ZoneId id) {
-  if (id.name == nullptr) return kRoot;
-  uint16_t child = index_.Find(parent, id.name);
-  if (child == kRoot) {
+// Returns nullptr if there is neither such a child nor room for it.
+ZoneNode* ZoneTree::FindChild(ZoneNode& parent, ZoneId id) {
+  if (id.name == nullptr) return nullptr;
+  const uint16_t known = index_.Find(parent.index, id.name);
+  ZoneNode* child = known != kRoot ? &nodes_[known] : nullptr;
+  if (child == nullptr) {
     child = FindByText(parent, id.name);
-    if (child == kRoot) child = AddChild(parent, id.name);
-    if (child == kRoot) return kRoot;
-    index_.Add(parent, id.name, child);
+    if (child == nullptr) child = AddChild(parent, id.name);
+    if (child == nullptr) return nullptr;
+    index_.Add(parent.index, id.name, child->index, memory_);
   }
-  nodes_[child].key = id.name;  // the next visit most likely uses the same address
-  return nodes_[parent].last_child = child;
+  child->key = id.name;  // the next visit most likely uses the same address
+  return parent.last_child = child;
 }
 
 // For the first visit from an address: linear in the number of siblings.
-uint16_t ZoneTree::FindByText(uint16_t parent, const char* text) const {
-  uint16_t child = nodes_[parent].first_child;
-  while (child != kRoot && std::strcmp(name(child), text) != 0) child = nodes_[child].next_sibling;
+ZoneNode* ZoneTree::FindByText(const ZoneNode& parent, const char* text) const {
+  ZoneNode* child = parent.first_child;
+  while (child != nullptr && std::strcmp(nodes_.detail(*child).name, text) != 0) child = child->next_sibling;
   return child;
 }
 
-uint16_t ZoneTree::AddChild(uint16_t parent, const char* text) {
-  if (node_count_ == nodes_.size()) return kRoot;
-  const uint16_t child = static_cast<uint16_t>(node_count_++);
-  details_[child].name = names_->Copy(text);
-  nodes_[child].parent = parent;
-  nodes_[child].next_sibling = nodes_[parent].first_child;
-  nodes_[parent].first_child = child;
+ZoneNode* ZoneTree::AddChild(ZoneNode& parent, const char* text) {
+  if (nodes_.size() == nodes_.max_zones()) return nullptr;
+  const char* const name = names_->Copy(text);
+  ZoneNode* const child = name != nullptr ? nodes_.Add(kRootKey, memory_) : nullptr;
+  if (child == nullptr) return nullptr;
+  nodes_.detail(*child).name = name;
+  child->parent = &parent;
+  child->last_child = root_;
+  child->next_sibling = parent.first_child;
+  parent.first_child = child;
   return child;
 }
 
-void ZoneTree::Touch(uint16_t node) {
-  nodes_[node].touched = true;
-  touched_[touched_count_++] = node;
+void ZoneTree::Touch(ZoneNode& node) {
+  node.touched = true;
+  nodes_.detail(node).next_touched = touched_;
+  touched_ = &node;
 }
 
 Snapshot* ZoneTree::Skip() {
@@ -121,7 +133,7 @@ void ZoneTree::CountNeverLeft() {
 
 bool ZoneTree::PopAbandoned() {
   while (stack_.is_top_abandoned()) {
-    RaiseToChildren(stack_.top().node);
+    RaiseToChildren(*stack_.top().node);
     stack_.PopAbandoned();
   }
   return !stack_.has_abandoned();
@@ -129,27 +141,31 @@ bool ZoneTree::PopAbandoned() {
 
 // For a zone that has no number of its own: it counted at least the sums of its children, which lie within its
 // interval.
-void ZoneTree::RaiseToChildren(uint16_t node) {
+void ZoneTree::RaiseToChildren(ZoneNode& node) {
   Sums children;
-  for (uint16_t child = nodes_[node].first_child; child != kRoot; child = nodes_[child].next_sibling) {
-    children.Merge(nodes_[child].sums);
+  for (ZoneNode* child = node.first_child; child != nullptr; child = child->next_sibling) {
+    children.Merge(nodes_.Load(*child));
   }
-  events_.Raise(nodes_[node].sums, children);
-  nodes_[node].sums.at_least = true;
+  Sums sums = nodes_.Load(node);
+  events_.Raise(sums, children);
+  sums.at_least = true;
+  nodes_.Store(sums, node);
 }
 
 void ZoneTree::BeginFrameAtScratch() {
+  marks_.Rewind(events_);
   events_.Copy(scratch_, next_mark());
   BeginFrame();
 }
 
 const FrameRecord& ZoneTree::EndFrameAtScratch(uint64_t number, uint64_t ns_per_tick_q32) {
+  marks_.Rewind(events_);
   events_.Copy(scratch_, next_mark());
   EndFrame(number, ns_per_tick_q32);
-  FrameRecord& record = details_[kRoot].last;
-  record.number = number;
-  Settle(ns_per_tick_q32, record);
-  return record;
+  own_last_.number = number;
+  Settle(ns_per_tick_q32, own_last_);
+  root_last_ = nullptr;
+  return own_last_;
 }
 
 void ZoneTree::Settle(uint64_t ns_per_tick_q32, FrameRecord& record) {
@@ -163,12 +179,12 @@ void ZoneTree::AddRoot(const FrameMarks::Interval& frame, uint64_t ns_per_tick_q
   for (size_t block = 0; block < events_.blocks(); ++block) {
     for (size_t i = 4 * block; i < 4 * block + 4; ++i) record.values[i] = frame.end.values[i] - frame.begin.values[i];
   }
-  histograms_.Add(kRoot, 0, record.wall_ns);
+  AddToHistogram(*root_, 0, record.wall_ns);
   const uint32_t multiplexed = events_.MultiplexedBetween(frame.begin, frame.end);
   if ((multiplexed | (record.missing & ~events_.never())) != 0) [[unlikely]]
     return AddRootScaled(frame, record);
   for (size_t i = 0; i < events_.size(); ++i) {
-    if ((events_.never() >> i & 1) == 0) histograms_.Add(kRoot, 1 + i, record.values[i]);
+    if ((events_.never() >> i & 1) == 0) AddToHistogram(*root_, 1 + i, record.values[i]);
   }
 }
 
@@ -183,7 +199,7 @@ void ZoneTree::AddRootScaled(const FrameMarks::Interval& frame, FrameRecord& rec
       value = base::Scale(*value, end.enabled_ns - begin.enabled_ns, end.running_ns - begin.running_ns);
     }
     if (value) {
-      histograms_.Add(kRoot, 1 + i, *value);
+      AddToHistogram(*root_, 1 + i, *value);
     } else {
       record.missing |= 1u << i;
     }
@@ -191,17 +207,16 @@ void ZoneTree::AddRootScaled(const FrameMarks::Interval& frame, FrameRecord& rec
 }
 
 void ZoneTree::CloseZones(const Snapshot& at, uint64_t number, uint64_t ns_per_tick_q32) {
-  closed_count_ = node_count_;
+  closed_count_ = nodes_.size();
   closed_mistakes_ = mistakes_;
   if (stack_.counted() != 0) SplitOpen(at);
-  for (size_t t = 0; t < touched_count_; ++t) {
-    nodes_[touched_[t]].touched = false;
-    CloseFrame(touched_[t], number, ns_per_tick_q32, details_[touched_[t]].last);
+  for (ZoneNode* node = std::exchange(touched_, nullptr); node != nullptr; node = nodes_.detail(*node).next_touched) {
+    node->touched = false;
+    CloseFrame(*node, number, ns_per_tick_q32);
   }
-  touched_count_ = 0;
   // Zones that are still open belong to the next frame, too, even if nothing happens in them.
   for (uint32_t depth = 1; depth <= stack_.counted(); ++depth) {
-    if (!nodes_[stack_[depth].node].touched) Touch(stack_[depth].node);
+    if (!stack_[depth].node->touched) Touch(*stack_[depth].node);
   }
 }
 
@@ -209,63 +224,60 @@ void ZoneTree::SplitOpen(const Snapshot& at) {
   for (uint32_t depth = stack_.counted(); depth != 0; --depth) {  // children first, for RaiseToChildren
     ZoneStack::Open& open = stack_[depth];
     if (open.abandoned) {
-      RaiseToChildren(open.node);
+      RaiseToChildren(*open.node);
     } else {
-      events_.Add(nodes_[open.node].sums, open.begin, at);
+      AddTo(*open.node, open.begin, at);
     }
     events_.Copy(at, open.begin);
   }
 }
 
-void ZoneTree::CloseFrame(uint16_t node, uint64_t number, uint64_t ns_per_tick_q32, FrameRecord& last) {
-  Sums& sums = nodes_[node].sums;
-  Detail& detail = details_[node];
-  last.number = number;
-  last.wall_ns = ToNs(sums.ticks, ns_per_tick_q32);
+void ZoneTree::CloseFrame(ZoneNode& node, uint64_t number, uint64_t ns_per_tick_q32) {
+  ZoneDetail& detail = nodes_.detail(node);
+  detail.last_number = number;
+  detail.last_wall_ns = ToNs(node.ticks, ns_per_tick_q32);
   // A part of the zone's counts is no count of its frame, and is in no histogram.
-  const bool at_least = std::exchange(sums.at_least, false);
-  last.missing = at_least ? ~0u : events_.never() | sums.missing;
+  const bool at_least = std::exchange(node.at_least, false);
+  detail.last_missing = at_least ? ~0u : events_.never() | node.missing;
   ++detail.frames;
-  detail.total.calls += sums.calls;
-  detail.total.ticks += sums.ticks;
-  detail.total.missing |= sums.missing;
-  detail.total.at_least |= at_least;
-  sums.calls = sums.ticks = sums.missing = 0;
+  detail.calls += std::exchange(node.calls, 0);
+  detail.ticks += std::exchange(node.ticks, 0);
+  detail.missing |= std::exchange(node.missing, 0);
+  detail.at_least |= at_least;
+  uint64_t* const total = nodes_.total_values(node);
+  uint64_t* const last = nodes_.last_values(node);
   for (size_t block = 0; block < events_.blocks(); ++block) {
     for (size_t i = 4 * block; i < 4 * block + 4; ++i) {
-      last.values[i] = sums.values[i];
-      detail.total.values[i] += sums.values[i];
-      sums.values[i] = 0;
+      last[i] = std::exchange(node.values()[i], 0);
+      total[i] += last[i];
     }
   }
-  if (!at_least) histograms_.Add(node, 0, last.wall_ns);
-  const uint32_t special = events_.multiplexable() | last.missing;
+  if (!at_least) AddToHistogram(node, 0, detail.last_wall_ns);
   for (size_t i = 0; i < events_.size(); ++i) {
-    if ((special >> i & 1) != 0) {
-      AddToHistogram(node, i, last);
-    } else {
-      histograms_.Add(node, 1 + i, last.values[i]);
+    if ((events_.multiplexable() >> i & 1) != 0) {
+      AddTimes(node, i, last[i], detail.last_missing);
+    } else if ((detail.last_missing >> i & 1) == 0) {
+      AddToHistogram(node, 1 + i, last[i]);
     }
   }
 }
 
-// For an event that may not have been counted for a part of the frame, or for all of it: then it is missing in `last`.
-void ZoneTree::AddToHistogram(uint16_t node, size_t i, FrameRecord& last) {
-  Snapshot::Times& times = nodes_[node].sums.times[i];
-  Snapshot::Times& total = details_[node].total.times[i];
-  const Snapshot::Times frame = times;
-  times = {};
+// For an event that may not have been on the PMU for a part of the frame, or for all of it: then it is added to
+// `missing`.
+void ZoneTree::AddTimes(ZoneNode& node, size_t i, uint64_t value, uint32_t& missing) {
+  Snapshot::Times& total = nodes_.total_times(node)[i];
+  const Snapshot::Times frame = std::exchange(nodes_.times(node)[i], {});
   total.enabled_ns += frame.enabled_ns;
   total.running_ns += frame.running_ns;
-  if ((last.missing >> i & 1) != 0) return;
-  std::optional<uint64_t> value = last.values[i];
+  if ((missing >> i & 1) != 0) return;
+  std::optional<uint64_t> scaled = value;
   if (frame.enabled_ns != frame.running_ns || frame.enabled_ns == 0) {
-    value = base::Scale(*value, frame.enabled_ns, frame.running_ns);
+    scaled = base::Scale(value, frame.enabled_ns, frame.running_ns);
   }
-  if (value) {
-    histograms_.Add(node, 1 + i, *value);
+  if (scaled) {
+    AddToHistogram(node, 1 + i, *scaled);
   } else {
-    last.missing |= 1u << i;
+    missing |= 1u << i;
   }
 }
 
@@ -278,11 +290,10 @@ void ZoneTree::CountSince(const Snapshot& begin, uint64_t ns_per_tick_q32, Frame
 }
 
 void ZoneTree::DropFrame() {
-  for (size_t t = 0; t < touched_count_; ++t) {
-    nodes_[touched_[t]].sums = {};
-    nodes_[touched_[t]].touched = false;
+  for (ZoneNode* node = std::exchange(touched_, nullptr); node != nullptr; node = nodes_.detail(*node).next_touched) {
+    nodes_.Store({}, *node);
+    node->touched = false;
   }
-  touched_count_ = 0;
   stack_.Clear();
 }
 

@@ -7,19 +7,24 @@
 //   nodes_[0] ── the frame itself              marks_     the frame, since the last Mark
 //     ├─ "physics" ── "solve"                  stack_[1]  "physics", since it was entered (or since the last Mark)
 //     └─ "draw"                                stack_[2]  "solve"
+//
+// Its memory grows: when a zone is entered for the first time, or from a new address of its name; when the stack
+// becomes deeper than ever; and, at the end of a frame, by values that differ from those before. Apart from its
+// construction, nothing calls malloc (ZoneMemory). A zone for which there is no memory is dropped.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "perfkit/frame.h"
 #include "src/count/frame/counted_events.h"
 #include "src/count/frame/frame_marks.h"
 #include "src/count/frame/name_arena.h"
-#include "src/count/frame/zone_histograms.h"
+#include "src/count/frame/zone_histogram.h"
 #include "src/count/frame/zone_index.h"
+#include "src/count/frame/zone_memory.h"
+#include "src/count/frame/zone_nodes.h"
 #include "src/count/frame/zone_stack.h"
 
 namespace perfkit::count {
@@ -31,6 +36,9 @@ struct ZoneShape {
   uint32_t never = 0;          // bit i: event i is never counted; its value in a snapshot is meaningless
   size_t max_zones = 256;
   size_t max_depth = 64;
+  // Maximum number of frames that may wait for Settle; 1 if the AtScratch functions begin and end all frames.
+  size_t max_pending = FrameMarks::kMaxPending;
+  size_t spare_bytes = 0;  // Bytes that are allocated at construction beyond what a few zones need.
 };
 
 // For one thread at a time.
@@ -47,18 +55,17 @@ class ZoneTree {
   // Opens a zone below the innermost one. Returns its first snapshot, for the caller to fill; nullptr if the zone is
   // dropped (too deep, or too many). Either way it has to be left.
   Snapshot* Enter(ZoneId id) {
-    if (!stack_.has_room()) [[unlikely]]
+    if (!stack_.has_room() && !stack_.MakeRoom(memory_)) [[unlikely]]
       return Skip();
-    const uint16_t parent = stack_.top().node;
-    uint16_t child = nodes_[parent].last_child;
-    if (nodes_[child].key != id.name) [[unlikely]]
+    ZoneNode& parent = *stack_.top().node;
+    ZoneNode* child = parent.last_child;
+    if (child->key != id.name) [[unlikely]] {
       child = FindChild(parent, id);
-    if (child == kRoot) [[unlikely]]
-      return Skip();
-    Node& node = nodes_[child];
-    if (!node.touched) [[unlikely]]
-      Touch(child);
-    return &stack_.Push(child).begin;
+      if (child == nullptr) return Skip();
+    }
+    if (!child->touched) [[unlikely]]
+      Touch(*child);
+    return &stack_.Push(*child).begin;
   }
 
   // Returns the id of the innermost visit of a zone, from its Enter to its Leave; 0 for a dropped zone, or if none is
@@ -80,9 +87,8 @@ class ZoneTree {
   // Leaves the innermost zone, at the snapshot in scratch().
   void Leave() {
     const ZoneStack::Open& open = stack_.Pop();
-    Node& node = nodes_[open.node];
-    ++node.sums.calls;
-    events_.Add(node.sums, open.begin, scratch_);
+    ++open.node->calls;
+    AddTo(*open.node, open.begin, scratch_);
   }
 
   // The snapshot at which the innermost zone was entered, or the last frame ended. Requires that one is counted.
@@ -99,7 +105,7 @@ class ZoneTree {
   size_t open_depth() const { return stack_.counted(); }
   OpenZone OpenAt(size_t depth) const {
     const ZoneStack::Open& open = stack_[depth];
-    return {open.node, open.entry, open.begin.ticks};
+    return {open.node->index, open.entry, open.begin.ticks};
   }
 
   // Enters a zone that is not to be counted although zones around it are. Zones entered inside it are dropped.
@@ -137,7 +143,7 @@ class ZoneTree {
   // nanoseconds per tick, in units of 2^-32.
   uint64_t EndFrame(uint64_t number, uint64_t ns_per_tick_q32) {
     const FrameMarks::Interval frame = marks_.End();
-    if (touched_count_ != 0 || mistakes_.sum() != closed_mistakes_.sum()) {
+    if (touched_ != nullptr || mistakes_.sum() != closed_mistakes_.sum()) {
       CloseZones(frame.end, number, ns_per_tick_q32);
     }
     return frame.ticks();
@@ -148,7 +154,7 @@ class ZoneTree {
   void Settle(uint64_t ns_per_tick_q32, FrameRecord& record);
 
   // As BeginFrame, and as EndFrame with Settle, but at the snapshot in scratch(), and with the tree's own record.
-  // Require pending() == 0.
+  // Require pending() == 0. The result of EndFrameAtScratch is valid until the next frame ends.
   void BeginFrameAtScratch();
   const FrameRecord& EndFrameAtScratch(uint64_t number, uint64_t ns_per_tick_q32);
   // Forgets the frame that is under way and everything open in it.
@@ -158,34 +164,22 @@ class ZoneTree {
   // during BeginFrame, EndFrame, Settle and the AtScratch functions. Nodes are in the order in which they were first
   // seen, parents before their children.
   size_t size() const { return closed_count_; }
-  const char* name(size_t node) const { return details_[node].name; }
+  const char* name(size_t node) const { return nodes_.detail(node).name; }
   std::shared_ptr<const NameArena> names() const { return names_; }  // keeps all names alive
-  uint16_t parent(size_t node) const { return nodes_[node].parent; }
-  Sums total(size_t node) const { return node == kRoot ? marks_.Total(events_) : details_[node].total; }
-  uint64_t frames(size_t node) const { return node == kRoot ? marks_.frames() : details_[node].frames; }
-  const FrameRecord& last(size_t node) const { return node == kRoot ? *root_last_ : details_[node].last; }
+  uint16_t parent(size_t node) const { return nodes_[node].parent->index; }
+  Sums total(size_t node) const { return node == kRoot ? marks_.Total(events_) : nodes_.Total(node); }
+  uint64_t frames(size_t node) const { return node == kRoot ? marks_.frames() : nodes_.detail(node).frames; }
+  FrameRecord last(size_t node) const { return node == kRoot ? root_last() : nodes_.Last(node); }
   // Per-frame values: index 0 is the wall in ns, 1 + i is event i.
-  const Histogram& histogram(size_t node, size_t which) const { return histograms_.At(node, which); }
-  const RowPool& pool() const { return histograms_.pool(); }
+  const ZoneHistogram& histogram(size_t node, size_t which) const { return nodes_.histogram(node, which); }
+  // Number of values that are in no quantile.
+  uint64_t unplaced() const { return parts_.unplaced(); }
   const ZoneShape& shape() const { return shape_; }
 
   uint64_t dropped() const { return closed_mistakes_.dropped; }
   uint64_t mismatched() const { return closed_mistakes_.mismatched; }
 
  private:
-  // The part of a node that the hot path uses, in the order of use.
-  struct Node {
-    const char* key = nullptr;
-    uint16_t parent = kRoot, last_child = kRoot, first_child = kRoot, next_sibling = kRoot;
-    bool touched = false;
-    Sums sums;  // of the frame under way
-  };
-  struct Detail {
-    const char* name = "";  // in names_
-    Sums total;
-    uint64_t frames = 0;
-    FrameRecord last;
-  };
   // Zones that were dropped, or not left where they had to be.
   struct Mistakes {
     uint64_t dropped = 0, mismatched = 0;
@@ -193,34 +187,45 @@ class ZoneTree {
     uint64_t sum() const { return dropped + mismatched; }
   };
 
-  uint16_t FindChild(uint16_t parent, ZoneId id);
-  uint16_t FindByText(uint16_t parent, const char* text) const;
-  uint16_t AddChild(uint16_t parent, const char* text);
-  void Touch(uint16_t node);
+  const FrameRecord& root_last() const { return root_last_ != nullptr ? *root_last_ : own_last_; }
+  // Adds an interval to the sums of the frame under way.
+  void AddTo(ZoneNode& node, const Snapshot& begin, const Snapshot& end) {
+    node.ticks += end.ticks - begin.ticks;
+    events_.AddValues(node.values(), begin, end);
+    if (events_.HasRest(begin, end)) [[unlikely]]
+      events_.AddRest(node.missing, nodes_.times(node), begin, end);
+  }
+  ZoneNode* FindChild(ZoneNode& parent, ZoneId id);
+  ZoneNode* FindByText(const ZoneNode& parent, const char* text) const;
+  ZoneNode* AddChild(ZoneNode& parent, const char* text);
+  void Touch(ZoneNode& node);
   Snapshot* Skip();
   bool DropLeave();
-  void RaiseToChildren(uint16_t node);
+  void RaiseToChildren(ZoneNode& node);
   void AddRoot(const FrameMarks::Interval& frame, uint64_t ns_per_tick_q32, FrameRecord& record);
   void AddRootScaled(const FrameMarks::Interval& frame, FrameRecord& record);
   void CloseZones(const Snapshot& at, uint64_t number, uint64_t ns_per_tick_q32);
   void SplitOpen(const Snapshot& at);
-  void CloseFrame(uint16_t node, uint64_t number, uint64_t ns_per_tick_q32, FrameRecord& last);
-  void AddToHistogram(uint16_t node, size_t i, FrameRecord& last);
+  void CloseFrame(ZoneNode& node, uint64_t number, uint64_t ns_per_tick_q32);
+  void AddTimes(ZoneNode& node, size_t i, uint64_t value, uint32_t& missing);
+  void AddToHistogram(ZoneNode& node, size_t which, uint64_t value) {
+    nodes_.histograms(node)[which].Add(value, {parts_, memory_});
+  }
 
   ZoneShape shape_;
   CountedEvents events_;
+  ZoneNodes nodes_;
+  ZoneMemory memory_;
+  ZoneNode* root_;
+  ZoneIndex index_;
   ZoneStack stack_;
-  std::vector<Node> nodes_;
+  ZoneNode* touched_ = nullptr;  // the zones of the frame under way, by ZoneDetail::next_touched
   Snapshot scratch_{};
   FrameMarks marks_;
-  const FrameRecord* root_last_;  // The last settled frame.
-  size_t node_count_ = 1;
-  size_t touched_count_ = 0;
-  std::vector<uint16_t> touched_;
-  std::vector<Detail> details_;
+  const FrameRecord* root_last_ = nullptr;  // The last frame that Settle has added; nullptr means own_last_.
+  FrameRecord own_last_;                    // The last frame that EndFrameAtScratch has ended.
   std::shared_ptr<NameArena> names_;
-  ZoneIndex index_;
-  ZoneHistograms histograms_;
+  HistogramParts parts_;
   Mistakes mistakes_;
   // As of the last EndFrame.
   size_t closed_count_ = 1;

@@ -93,7 +93,7 @@ class NodeSums {
       Set(word[0], word[0] + (end.times[i].enabled_ns - begin.times[i].enabled_ns));
       Set(word[1], word[1] + (end.times[i].running_ns - begin.times[i].running_ns));
     }
-    if (task != nullptr) events_.AddRest(*task, begin, end);
+    if (task != nullptr) events_.AddRest(task->missing, task->times.data(), begin, end);
   }
   static size_t Multiplexable(const CountedEvents& events) {
     return static_cast<size_t>(__builtin_popcount(events.multiplexable()));

@@ -59,13 +59,13 @@ class SharedHistogram {
   // Returns the quantiles of the values so far.
   Quantiles Summary(const SharedRowPool& pool) const {
     Histogram histogram;
-    RowPool rows(0, true);
+    RowPool rows;
     std::array<uint32_t, RowPool::kSteps> steps;
     for (size_t row = 0; row < Histogram::kRows; ++row) {
       const uint16_t taken = directory_[row].load(std::memory_order_relaxed);
       if (taken == SharedRowPool::kNone) continue;
       for (size_t step = 0; step < steps.size(); ++step) steps[step] = pool.count(taken, step);
-      histogram.MergeRow(row, steps, rows);
+      histogram.AddSteps(row * steps.size(), steps, rows);
     }
     histogram.RaiseMax(max_.load(std::memory_order_relaxed));
     return histogram.Summary(rows);

@@ -1,4 +1,4 @@
-// Histograms against exact quantiles of the same values, sorted.
+// Distributions of zones, and their sums in reports, against exact quantiles of the same values, sorted.
 #include "src/count/frame/histogram.h"
 
 #include <algorithm>
@@ -7,8 +7,25 @@
 #include <random>
 #include <vector>
 
+#include "src/count/frame/zone_histogram.h"
+
 namespace perfkit::count {
 namespace {
+
+constexpr size_t kBytes = 4096;
+
+// Distributions of one thread.
+class Distributions {
+ public:
+  explicit Distributions(size_t max_parts = 1000) : parts_(max_parts), memory_(kBytes, kBytes) {}
+
+  void Add(ZoneHistogram& histogram, uint64_t value) { histogram.Add(value, {parts_, memory_}); }
+  uint64_t unplaced() const { return parts_.unplaced(); }
+
+ private:
+  HistogramParts parts_;
+  ZoneMemory memory_;
+};
 
 uint64_t ExactQuantile(std::vector<uint64_t> values, double fraction) {
   std::sort(values.begin(), values.end());
@@ -17,16 +34,22 @@ uint64_t ExactQuantile(std::vector<uint64_t> values, double fraction) {
 }
 
 void CheckAgainstExact(const std::vector<uint64_t>& values) {
-  RowPool pool(64);
-  Histogram histogram;
-  for (const uint64_t value : values) histogram.Add(value, pool);
-  REQUIRE(pool.unplaced() == 0);
-  REQUIRE(histogram.count(pool) == values.size());
+  Distributions all;
+  ZoneHistogram histogram;
+  for (const uint64_t value : values) all.Add(histogram, value);
+  REQUIRE(all.unplaced() == 0);
+  REQUIRE(histogram.count() == values.size());
+  RowPool pool;
+  Histogram sum;
+  histogram.AddTo(sum, pool);
+  REQUIRE(sum.count(pool) == values.size());
   CHECK(histogram.max() == *std::max_element(values.begin(), values.end()));
+  CHECK(sum.max() == histogram.max());
   for (const double fraction : {0.0, 0.01, 0.25, 0.5, 0.95, 0.99, 0.999, 1.0}) {
     const uint64_t exact = ExactQuantile(values, fraction);
-    const uint64_t got = histogram.Quantile(fraction, pool);
+    const uint64_t got = histogram.Quantile(fraction);
     INFO("fraction " << fraction << " exact " << exact << " got " << got);
+    REQUIRE(sum.Quantile(fraction, pool) == got);
     // Errs upwards, by less than 1/32; not at all below 64.
     REQUIRE(got >= exact);
     if (exact < 64) {
@@ -76,58 +99,75 @@ TEST_CASE("histogram: quantiles are within 1/32 of the exact ones") {
 }
 
 TEST_CASE("histogram: nothing added has no quantiles but says so") {
-  const RowPool pool(1);
+  const RowPool pool;
   const Quantiles none = Histogram{}.Summary(pool);
   CHECK(none.count == 0);
   CHECK(none.max == 0);
+  CHECK(ZoneHistogram{}.count() == 0);
+  CHECK(ZoneHistogram{}.max() == 0);
+  CHECK(ZoneHistogram{}.Quantile(0.5) == 0);
 }
 
-TEST_CASE("histogram: a merged one equals one that saw everything") {
+TEST_CASE("histogram: the sum of two equals one that saw everything") {
   std::mt19937_64 random(3);
-  RowPool pool_a(64), pool_b(64), pool_all(64);
-  Histogram a, b, all;
+  Distributions both, one;
+  ZoneHistogram a, b, all;
   for (int i = 0; i < 10'000; ++i) {
     const uint64_t value = random() % 1'000'000;
-    (i % 3 == 0 ? a : b).Add(value, i % 3 == 0 ? pool_a : pool_b);
-    all.Add(value, pool_all);
+    both.Add(i % 3 == 0 ? a : b, value);
+    one.Add(all, value);
   }
-  a.Merge(b, pool_b, pool_a);
-  CHECK(a.count(pool_a) == all.count(pool_all));
-  CHECK(a.max() == all.max());
+  RowPool pool;
+  Histogram sum;
+  a.AddTo(sum, pool);
+  b.AddTo(sum, pool);
+  CHECK(sum.count(pool) == all.count());
+  CHECK(sum.max() == all.max());
   for (double fraction = 0; fraction <= 1; fraction += 0.01) {
-    REQUIRE(a.Quantile(fraction, pool_a) == all.Quantile(fraction, pool_all));
+    REQUIRE(sum.Quantile(fraction, pool) == all.Quantile(fraction));
   }
 }
 
 TEST_CASE("histogram: runs of one value count like any other") {
-  RowPool pool(8);
-  Histogram a, b;
+  Distributions distributions;
+  ZoneHistogram a, b;
+  uint64_t added = 0;
   for (const uint64_t value : {0, 0, 0, 7, 7, 0, 1000, 1000, 1000, 0}) {
-    a.Add(value, pool);
-    b.Add(value / 2, pool);  // between two adds of `a`, in the same pool
+    distributions.Add(a, value);
+    distributions.Add(b, value / 2);  // between two adds of `a`, from the same parts
+    CHECK(a.count() == ++added);
   }
-  CHECK(a.count(pool) == 10);
-  CHECK(b.count(pool) == 10);
-  CHECK(a.Quantile(0.5, pool) == 0);
-  CHECK(a.Quantile(0.7, pool) == 7);
+  CHECK(a.Quantile(0.5) == 0);
+  CHECK(a.Quantile(0.7) == 7);
   CHECK(a.max() == 1000);
   CHECK(b.max() == 500);
 }
 
-TEST_CASE("histogram: an empty pool is counted, never overrun") {
-  RowPool pool(2);
-  Histogram histogram;
-  for (uint64_t value = 1; value != 0; value <<= 1) histogram.Add(value, pool);  // 60 rows wanted, 2 there
-  CHECK(histogram.count(pool) == 6);  // rows 0 and 1 hold 1, 2, 4, 8, 16 and 32
-  CHECK(pool.unplaced() == 64 - 6);
+TEST_CASE("histogram: the latest value is in the quantiles and the maximum, also the largest there is") {
+  Distributions distributions;
+  ZoneHistogram histogram;
+  distributions.Add(histogram, ~uint64_t{0});
+  CHECK(histogram.max() == ~uint64_t{0});
+  CHECK(histogram.Quantile(1) == ~uint64_t{0});
+  distributions.Add(histogram, 5);
+  CHECK(histogram.Quantile(0.5) == 5);
+  CHECK(histogram.max() == ~uint64_t{0});
+}
+
+TEST_CASE("histogram: a lack of parts is counted, never overrun") {
+  Distributions distributions(4);
+  ZoneHistogram histogram;
+  for (uint64_t value = 1; value != 0; value <<= 1) distributions.Add(histogram, value);
+  distributions.Add(histogram, 1);
+  CHECK(histogram.count() == 7 + 1);  // 1 to 8, 16, 32 and 64 have parts; 1 is the latest value
+  CHECK(distributions.unplaced() == 64 - 7);
   CHECK(histogram.max() == uint64_t{1} << 63);
-  CHECK(histogram.Quantile(1.0, pool) == 32);
-  RowPool merged_pool(1);
-  Histogram merged;
-  merged.Merge(histogram, pool, merged_pool);
-  CHECK(merged.count(merged_pool) == 5);
-  CHECK(merged_pool.unplaced() == 1);
-  CHECK(merged.max() == histogram.max());
+  CHECK(histogram.Quantile(1.0) == 65);
+  RowPool pool;
+  Histogram sum;
+  histogram.AddTo(sum, pool);
+  CHECK(sum.count(pool) == 7 + 1);
+  CHECK(sum.max() == histogram.max());
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ TEST_CASE("zone tree: a zone open across a mark is split at that snapshot") {
   CHECK(tree.last(1).values[0] == end.values[0] - mark.values[0]);
   CHECK(tree.total(1).calls == 1);
   CHECK(tree.frames(1) == 2);
-  CHECK(tree.histogram(1, 1).count(tree.pool()) == 2);
+  CHECK(tree.histogram(1, 1).count() == 2);
 }
 
 TEST_CASE("zone tree: only zones of the frame enter their histograms") {
@@ -112,7 +112,7 @@ TEST_CASE("zone tree: only zones of the frame enter their histograms") {
   }
   CHECK(tree.frames(ZoneTree::kRoot) == 100);
   CHECK(tree.frames(1) == 10);
-  CHECK(tree.histogram(1, 0).count(tree.pool()) == 10);
+  CHECK(tree.histogram(1, 0).count() == 10);
   CHECK(tree.last(1).number == 90);
 }
 
@@ -286,9 +286,9 @@ TEST_CASE("zone tree: a hole is told in the record and kept out of the histogram
   CHECK(tree.last(0).missing == 0b11);
   EndFrame(tree, at, 3);
   CHECK(tree.last(0).missing == 0b10);
-  CHECK(tree.histogram(0, 1).count(tree.pool()) == 2);
-  CHECK(tree.histogram(0, 2).count(tree.pool()) == 0);
-  CHECK(tree.histogram(0, 0).count(tree.pool()) == 4);
+  CHECK(tree.histogram(0, 1).count() == 2);
+  CHECK(tree.histogram(0, 2).count() == 0);
+  CHECK(tree.histogram(0, 0).count() == 4);
 }
 
 TEST_CASE("zone tree: multiplexed values enter the histogram scaled") {
@@ -303,7 +303,7 @@ TEST_CASE("zone tree: multiplexed values enter the histogram scaled") {
   CHECK(tree.total(0).times[0].running_ns == 50);
   at.times[0] = {200, 50};  // not once on a counter: no estimate
   EndFrame(tree, at, 1);
-  CHECK(tree.histogram(0, 1).count(tree.pool()) == 1);
+  CHECK(tree.histogram(0, 1).count() == 1);
 }
 
 TEST_CASE("zone tree: a dropped frame leaves no trace") {
