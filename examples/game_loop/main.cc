@@ -54,23 +54,26 @@ absl::StatusOr<perfkit::Profile> Play(game::Game& game) {
       perfkit::Session::Start({.clock = perfkit::SessionClock::kWall,
                                .frames = &game.frames(),
                                .keep = perfkit::KeepFrames{.on_slow_frame = PrintSlowFrame},
-                               .wakers = true});
+                               .wakers = true,
+                               .preempters = true});
   game.Run();
   if (!session.ok()) return session.status();
   return session->Stop();
 }
 
-// What was planted, and the largest cause that was found: the reason of each such frame says which it is.
+// What was planted, and the largest causes that were found: the reason of each such frame says which it is.
 void PrintPlanted(const perfkit::Profile& profile) {
   std::printf("\nplanted hitches, and what is said of them:\n");
   for (const perfkit::SlowFrame& slow : perfkit::FindSlowFrames(profile, {.frames = 0})) {
     const std::string& reason = profile.strings[profile.zones[slow.zone].reason];
-    if (slow.causes.empty()) continue;
-    const perfkit::FrameCause& cause = slow.causes.front();
-    std::printf("  %-28s %6.1f of %6.1f ms, %s: %s\n", reason.c_str(), static_cast<double>(cause.share_ns) / 1e6,
-                static_cast<double>(slow.excess_ns()) / 1e6,
-                std::string(perfkit::FrameCauseConfidenceName(cause.confidence)).c_str(),
-                perfkit::FormatFrameCause(profile, cause).c_str());
+    for (size_t i = 0; i < std::min<size_t>(slow.causes.size(), 3); ++i) {
+      const perfkit::FrameCause& cause = slow.causes[i];
+      if (i != 0 && cause.share_ns * 10 < slow.excess_ns()) break;
+      std::printf("  %-28s %6.1f of %6.1f ms, %s: %s\n", reason.c_str(), static_cast<double>(cause.share_ns) / 1e6,
+                  static_cast<double>(slow.excess_ns()) / 1e6,
+                  std::string(perfkit::FrameCauseConfidenceName(cause.confidence)).c_str(),
+                  perfkit::FormatFrameCause(profile, cause).c_str());
+    }
   }
 }
 

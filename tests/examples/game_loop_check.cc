@@ -92,14 +92,27 @@ double NumberBehind(const std::string& line, const std::string& words) {
   return at == std::string::npos ? 0 : std::atof(line.c_str() + at + words.size());
 }
 
+// Whether the last hitch that is shown is the one in which an asset was locked, explained with the thread that had it
+// and that thread's stack.
+bool ShowsTheLock(const Run& run) {
+  const size_t hitch = run.output.find("\nA hitch, explained:\n\nframe ");
+  if (hitch == std::string::npos) return false;
+  const std::string text = run.output.substr(hitch);
+  const std::string cause = LineWith(text, " a lock that loader (");
+  return text.find("\n  kept: an asset that is late\n") != text.npos &&
+         cause.find(") held in game::Assets::Load(), wanted in game::Assets::Use()") != cause.npos &&
+         LineWith(text, "   loader (").find("game::Assets::Load()") != text.npos;
+}
+
 // The demo with fewer frames; again where something else took as long as the frame waited for its asset, such as other
-// programs: then another zone may well be the worst.
+// programs: then another zone may well be the worst, and the session may not get to see the lock.
 Run PlayUndisturbed(const std::string& picture, const std::string& profile) {
   Run run;
   for (int tries = 0; tries < 5; ++tries) {
     run = RunGame("--frames 90 --picture " + picture + " --profile " + profile);
     const std::string asset = LineWith(run.output, "for an asset. Seen: ");
-    if (NumberBehind(asset, "Seen: ") < 2 * NumberBehind(asset, "waited ")) break;
+    const bool shows_lock = ShowsTheLock(run) || run.output.find("No profile: ") != std::string::npos;
+    if (shows_lock && NumberBehind(asset, "Seen: ") < 2 * NumberBehind(asset, "waited ")) break;
   }
   return run;
 }
@@ -215,6 +228,8 @@ TEST_CASE("game loop: the last that it shows is a hitch, explained, with a pictu
   CHECK(text.ends_with("\nPicture of this hitch: " + picture + "\n"));
   CHECK(std::filesystem::file_size(picture) > 10'000);
   if (text.find("This hitch: ") == std::string::npos) SKIP_TEST("perfkit::exporters is not linked");
+  // The planted lock, with its holder and where that was.
+  CHECK(ShowsTheLock(Game().run));
   for (const char* ending : {"_hitch.html", "_hitch.pftrace"}) {
     CHECK(text.find("\nThis hitch: " + Game().profile + ending + "\n") != std::string::npos);
     CHECK(std::filesystem::file_size(Game().profile + ending) > 10'000);
@@ -229,22 +244,61 @@ TEST_CASE("game loop: a profile that cannot be written is an error with its reas
   CHECK(run.output.find("/no/such/folder/played.html") != std::string::npos);
 }
 
-// What is named depends on what else the machine does; tests/session/dwarf/causes_test.cc judges that.
-TEST_CASE("game loop: each planted hitch has a cause") {
-  const TemporaryFolder folder;
-  const Run run = RunGame("--hitches --frames 90 --no-picture --profile " + (folder / "played"));
-  INFO(run.output);
-  REQUIRE(run.exit_code == 0);
-  const size_t table = run.output.find("\nplanted hitches, and what is said of them:\n");
-  if (table == std::string::npos) SKIP_TEST("no session is permitted");
-  for (const char* kind :
-       {"a lock held by a worker", "a storm of page faults", "preemption by busy processes", "a priority inversion",
-        "a read of a cold file", "more work", "the allocator's lock", "a late worker"}) {
-    INFO(kind);
-    const std::string line = LineWith(run.output.substr(table), "  " + std::string(kind) + " ");
-    CHECK((line.find(" known: ") != line.npos || line.find(" likely: ") != line.npos ||
-           line.find(" unknown: ") != line.npos));
+// The eight kinds of planted hitches, and what one of the causes of each says. If the worker that a frame waits for is
+// preempted itself, the wait for it is a priority inversion.
+struct PlantedKind {
+  const char* name;
+  std::vector<const char*> says;
+};
+const std::vector<PlantedKind>& PlantedKinds() {
+  static const std::vector<PlantedKind> kKinds{
+      {"a lock held by a worker", {": a lock that loader ("}},
+      {"a storm of page faults", {": page faults in planted hitch"}},
+      {"preemption by busy processes", {": preempted"}},
+      {"a priority inversion", {": priority inversion: waited in game::Hitches::WaitForLow() for low ("}},
+      {"a read of a cold file", {": read of descriptor ", ": pread64 of descriptor ", ": a disk, probably"}},
+      {"more work", {": more work in planted hitch, in game::ComputeFor(int)"}},
+      {"the allocator's lock", {": the allocator's lock"}},
+      {"a late worker",
+       {": waited in game::Hitches::WaitForAsset() for loader (",
+        ": priority inversion: waited in game::Hitches::WaitForAsset() for loader ("}}};
+  return kKinds;
+}
+
+// Whether the lines of a kind in the table of planted hitches have one of its causes.
+bool IsNamed(const std::string& table, const PlantedKind& kind) {
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line) && (line.starts_with("  ") || line.empty() || line.back() == ':');) {
+    if (!line.starts_with("  " + std::string(kind.name) + " ")) continue;
+    for (const char* const says : kind.says) {
+      if (line.find(says) != line.npos) return true;
+    }
   }
+  return false;
+}
+
+// On a busy machine other programs may take more of a frame than what was planted. So each kind must be named in one of
+// three runs.
+TEST_CASE("game loop: each planted hitch is named", "[measurement]") {
+  std::set<std::string> unnamed;
+  for (const PlantedKind& kind : PlantedKinds()) unnamed.insert(kind.name);
+  std::string output;
+  for (int i = 0; i < 3 && !unnamed.empty(); ++i) {
+    const TemporaryFolder folder;
+    const Run run = RunGame("--hitches --frames 90 --no-picture --profile " + (folder / "played"));
+    INFO(run.output);
+    REQUIRE(run.exit_code == 0);
+    const size_t table = run.output.find("\nplanted hitches, and what is said of them:\n");
+    if (table == std::string::npos) SKIP_TEST("no session is permitted");
+    output += run.output.substr(table);
+    for (const PlantedKind& kind : PlantedKinds()) {
+      INFO(kind.name);
+      CHECK(!LineWith(run.output.substr(table), "  " + std::string(kind.name) + " ").empty());
+      if (IsNamed(run.output.substr(table + 1), kind)) unnamed.erase(kind.name);
+    }
+  }
+  INFO(output);
+  CHECK(unnamed == std::set<std::string>{});
 }
 
 TEST_CASE("game loop: words that it does not know") {
