@@ -92,7 +92,9 @@ struct ProfileStack {
 // How complete the stack of a sample is.
 enum class StackQuality : uint8_t {
   kWhole,      // Complete: it reaches the root.
-  kPart,       // Incomplete: unwinding stopped before the root (StackEnd).
+  // Incomplete: unwinding stopped before the root (StackEnd), calls of a deep stack's middle were left out (the frame
+  // "[frames left out]"), or frames of the kernel may be missing.
+  kPart,
   kLeafOnly,   // The sampled instruction alone: no stack was taken with this sample.
   kLastKnown,  // Of off-CPU time: the thread's latest stack from before the wait.
   kNone,       // No stack: ProfileSample::stack is ProfileStack::kRoot.

@@ -26,9 +26,9 @@ constexpr unsigned kPcRegister = unwind::ThisMachine::kPerf[unwind::ThisMachine:
 constexpr size_t kBytesAStack = 128;     // of the profile's table and of the builder's index
 constexpr size_t kBytesALocation = 420;  // the same, with its names
 
-StackQuality QualityOf(StackEnd end) {
+StackQuality QualityOf(StackEnd end, uint32_t omitted = 0) {
   if (end == StackEnd::kNoStack) return StackQuality::kLeafOnly;
-  return end == StackEnd::kRoot ? StackQuality::kWhole : StackQuality::kPart;
+  return end == StackEnd::kRoot && omitted == 0 ? StackQuality::kWhole : StackQuality::kPart;
 }
 
 }  // namespace
@@ -233,10 +233,9 @@ void Aggregator::AddWithFollowers(const SamplerRecord& record, const Sample& sam
 }
 
 void Aggregator::AddLiveStack(const LiveStack& stack) {
-  const size_t count = stack.CopyTo(frames_);
-  if (count == 0) return;
-  not_ready_stacks_ += stack.end == StackEnd::kNotReady;
-  const InternedStack interned = Intern(stack.pid, std::span(frames_).first(count), QualityOf(stack.end));
+  const std::span<const StackFrame> frames = ends_.Take(stack, frames_);
+  if (frames.empty()) return;
+  const InternedStack interned = Intern(stack.pid, frames, QualityOf(stack.end, stack.omitted));
   matcher_.AddStack(stack.tid, stack.event, frames_[0].pc, [&](const PendingSample& pending, bool has_stack) {
     Emit(pending, has_stack ? interned : InternedStack{});
   });

@@ -27,6 +27,7 @@
 #include "src/session/follower_values.h"
 #include "src/session/known_processes.h"
 #include "src/session/listed_threads.h"
+#include "src/session/live_ends.h"
 #include "src/session/lock_records.h"
 #include "src/session/look_pace.h"
 #include "src/session/off_cpu.h"
@@ -213,13 +214,14 @@ class Aggregator {
   FollowerValues followers_;
   Looks looks_;
   Timelines timelines_;
-  std::array<StackFrame, 512> frames_;
+  // Of the current stack: a dump of 60 KiB has at most 7,680 frames, a live stack 7,900 and StackTable::kLeftOut.
+  std::vector<StackFrame> frames_ = std::vector<StackFrame>(8192);
   uint32_t preempted_wait_;  // shared by all preempted spans without a known preempter
   uint32_t off_cpu_event_ = 0;
   uint64_t start_ns_ = 0;
   uint64_t latest_ns_ = 0;         // of any record
   size_t merged_bytes_ = 0;        // of samples that are merged already, and of kept frames
-  uint64_t not_ready_stacks_ = 0;  // those that ended with StackEnd::kNotReady
+  LiveEnds ends_;
   GivenBatches given_;
   size_t resolved_ = 0;  // locations whose names were looked up
 };

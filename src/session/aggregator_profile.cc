@@ -249,12 +249,7 @@ std::vector<std::string> Aggregator::Notes() const {
                         "TaskOptions::max_threads",
                         timelines_.tasks->refused_threads()));
   }
-  if (not_ready_stacks_ != 0) {
-    notes.push_back(
-        absl::StrFormat("%d stacks of the first milliseconds end at modules whose unwind tables were still "
-                        "to be built",
-                        not_ready_stacks_));
-  }
+  ends_.AddNotes(notes);
   if (options_.locks != nullptr && options_.locks->lost() != 0) {
     notes.push_back(absl::StrFormat("%d waits for locks have no record: the buffer of perfkit::locks was full",
                                     options_.locks->lost()));
@@ -381,7 +376,7 @@ void Aggregator::Resolve(const OnNamed& on_named) {
                        .line = frame.line,
                        .inlined = frame.inlined});
     }
-    if (!stacks_.IsOther(location)) builder_.SetCalls(location, calls);
+    if (!stacks_.HasOwnName(location)) builder_.SetCalls(location, calls);
     const CodeLocation& code = locations[resolved.index];
     const uint32_t module =
         code.known() ? builder_.Module(resolved.symbol.module, symbolizer_.BuildId(code)) : ProfileLocation::kNoModule;

@@ -13,7 +13,7 @@ namespace perfkit::session {
 namespace {
 
 constexpr size_t kFirstSize = 64;
-constexpr std::string_view kOtherAddresses = "[other addresses]";
+constexpr std::string_view kOtherAddresses = "[other addresses]", kLeftOutFrames = "[frames left out]";
 
 // A frame as one word: user addresses have at most 57 bits. A guess that is no address may lose its uppermost three.
 uint64_t WordOf(const StackFrame& frame) {
@@ -130,6 +130,7 @@ uint32_t StackTable::InternOther(uint32_t stack) {
 }
 
 uint32_t StackTable::UserLocation(Process& process, uint32_t pid, uint64_t pc) {
+  if (pc == kLeftOut.pc) return LocationOf({.offset = kLeftOutOffset}, false);
   if (const auto seen = process.locations.find(pc); seen != process.locations.end()) return seen->second;
   const uint32_t location = LocationOf(symbolizer_.Locate(pid, pc), false);
   if (!IsOther(location)) process.locations[pc] = location;
@@ -137,6 +138,7 @@ uint32_t StackTable::UserLocation(Process& process, uint32_t pid, uint64_t pc) {
 }
 
 std::optional<uint32_t> StackTable::FindUserLocation(Process& process, uint32_t pid, uint64_t pc) {
+  if (pc == kLeftOut.pc) return builder_.FindLocation(0, kLeftOutOffset);
   if (const auto seen = process.locations.find(pc); seen != process.locations.end()) return seen->second;
   const CodeLocation code = symbolizer_.Locate(pid, pc);
   return builder_.FindLocation(code.module, code.offset);
@@ -162,8 +164,8 @@ uint32_t StackTable::AddLocation(const CodeLocation& code, bool kernel) {
   const uint32_t location = builder_.Location(code.module, code.offset, kernel);
   if (location < code_locations_.size()) return location;
   code_locations_.push_back(code);
-  if (code.offset == kOtherOffset) {
-    const ProfileCall call{.function = builder_.String(kOtherAddresses)};
+  if (HasOwnName(location)) {
+    const ProfileCall call{.function = builder_.String(IsOther(location) ? kOtherAddresses : kLeftOutFrames)};
     builder_.SetCalls(location, std::span(&call, 1));
   }
   return location;

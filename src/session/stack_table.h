@@ -54,6 +54,10 @@ class SeenStacks {
 // Not thread-safe.
 class StackTable {
  public:
+  // Stands for frames of a stack that were left out: UnwoundStack::omitted. Its name is "[frames left out]". No frame
+  // has this pc.
+  static constexpr StackFrame kLeftOut{.pc = uint64_t{1} << 60};
+
   struct Limits {
     size_t max_stacks = 0;
     size_t max_locations = 0;
@@ -73,6 +77,8 @@ class StackTable {
   uint32_t InternOther(uint32_t stack);
   // Return true if a location, or the leaf of a stack, is that for other addresses of its module.
   bool IsOther(uint32_t location) const { return code_locations_[location].offset == kOtherOffset; }
+  // Returns true if a location has a name that is not one of code.
+  bool HasOwnName(uint32_t location) const { return code_locations_[location].offset >= kLeftOutOffset; }
   bool EndsInOther(uint32_t stack) const { return IsOther(builder_.profile().stacks[stack].location); }
 
   // Returns how many leaves were replaced by that location, because max_locations was reached.
@@ -90,7 +96,7 @@ class StackTable {
   };
   static constexpr size_t kMaxWords = 1 << 20;  // 8 MiB of remembered stacks, of all processes
   static constexpr size_t kWordsOfOne = 256;    // the rest of a process, about
-  static constexpr uint64_t kOtherOffset = UINT64_MAX;
+  static constexpr uint64_t kOtherOffset = UINT64_MAX, kLeftOutOffset = UINT64_MAX - 1;
 
   Process& ProcessOf(uint32_t pid);
   uint32_t UserLocation(Process& process, uint32_t pid, uint64_t pc);

@@ -171,3 +171,6 @@ mutant(flight_keeps_all FILE src/session/flight_recorder.cc TEST session_test CA
 mutant(snapshot_counts_again FILE src/session/flight_recorder.cc TEST session_test CASES "[flight_recorder]"
        FROM [[  earlier_ = described_;]] TO [[]]
        SAYS "The accounting after a snapshot has what the snapshot had.")
+mutant(left_out_frames_have_no_mark FILE src/session/live_ends.cc TEST session_dwarf_test CASES "a stack that is too deep for a record*"
+       FROM [[*at = StackTable::kLeftOut;]] TO [[*at = room[0];]]
+       SAYS "In a deep stack, calls seem to call each other that did not.")

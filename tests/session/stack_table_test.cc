@@ -91,6 +91,25 @@ TEST_CASE("a guess that lies in no code ends the stack", "[stack_table]") {
   CHECK(table.AddressesOf(table.Intern({{.pc = 0x20000}, Call(0x30001)})) == std::vector<uint64_t>{0x20000, 0x30000});
 }
 
+TEST_CASE("frames that were left out have a name, and are no address", "[stack_table]") {
+  Table table;
+  table.Map(0, 0x10000, "/no/such/first.so");
+  const std::vector<StackFrame> deep = {{.pc = 0x1000}, Call(0x2001), StackTable::kLeftOut, Call(0x2001), Call(0x3001)};
+  const uint32_t stack = table.Intern(deep);
+  CHECK(table.Intern(deep) == stack);
+  CHECK(table.Intern({{.pc = 0x1000}, Call(0x2001), Call(0x2001), Call(0x3001)}) != stack);
+  std::vector<std::string> names;
+  const Profile& profile = table.builder.profile();
+  for (uint32_t at = stack; at != ProfileStack::kRoot; at = profile.stacks[at].parent) {
+    const uint32_t location = profile.stacks[at].location;
+    CHECK(table.stacks.HasOwnName(location) == (names.size() == 2));
+    CHECK_FALSE(table.stacks.IsOther(location));
+    const std::span<const ProfileCall> calls = profile.CallsAt(location);
+    names.push_back(calls.empty() ? "" : profile.strings[calls[0].function]);
+  }
+  CHECK(names == std::vector<std::string>{"", "", "[frames left out]", "", ""});
+}
+
 TEST_CASE("a stack without frames has no entry", "[stack_table]") {
   Table table;
   CHECK(table.Intern({}) == ProfileStack::kRoot);

@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <set>
@@ -14,6 +15,7 @@
 #include "src/sys/clock.h"
 #include "tests/session/support.h"
 #include "tests/support/skip.h"
+#include "tests/support/work.h"
 
 namespace perfkit::session {
 namespace {
@@ -74,6 +76,48 @@ TEST_CASE("a sample in a function has its callers, whichever way stacks are take
     CHECK(HasFunction(*profile, sample.stack, "main"));
   }
   CHECK(whole > 0);
+}
+
+[[gnu::noinline]] void SpinDeep(int calls, std::chrono::nanoseconds time) {
+  if (calls > 0) {
+    SpinDeep(calls - 1, time);
+  } else {
+    SpinLeaf(time);
+  }
+  asm volatile("");  // No tail call.
+}
+
+TEST_CASE("a stack that is too deep for a record keeps both ends, and the profile says so", "[session][law]") {
+  if (testing::kSanitized) SKIP_TEST("a sanitizer's frames need a larger stack");
+  absl::StatusOr<Session> session = Session::Start({.interval = 500us, .stacks = SessionStacks::kLive});
+  if (!session.ok()) SKIP_TEST(std::string(session.status().message()));
+  // Until there is one of each: the session's own threads may have no CPU for long.
+  uint64_t whole = 0, left_out = 0;
+  absl::StatusOr<Profile> profile;
+  for (int i = 0; i < 1000 && (whole == 0 || left_out == 0); ++i) {
+    SpinDeep(900, 20ms);
+    SpinDeep(10'000, 100ms);
+    profile = session->Snapshot();
+    REQUIRE(profile.status() == absl::OkStatus());
+    REQUIRE(profile->Check() == absl::OkStatus());
+    whole = left_out = 0;
+    for (const ProfileSample& sample : profile->samples) {
+      if (!HasFunction(*profile, sample.stack, "SpinLeaf")) continue;
+      const bool has_gap = HasFunction(*profile, sample.stack, "[frames left out]");
+      left_out += has_gap;
+      whole += sample.quality == StackQuality::kWhole;
+      CHECK((!has_gap || sample.quality == StackQuality::kPart));
+      if (!has_gap && sample.quality != StackQuality::kWhole) continue;
+      CHECK(HasFunction(*profile, sample.stack, "SpinDeep"));
+      CHECK(HasFunction(*profile, sample.stack, "main"));
+    }
+  }
+  CHECK(whole > 0);
+  CHECK(left_out > 0);
+  const std::vector<std::string>& notes = profile->accounting.notes;
+  CHECK(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+    return note.find("'[frames left out]'") != std::string::npos && note.find("has 100") != std::string::npos;
+  }));
 }
 
 TEST_CASE("on and off the CPU add up to the wall clock, and a wait has its stack and its call",
