@@ -154,8 +154,8 @@ uint64_t EntryOf(const elf::Image& image) {
   return is_program ? image.entry() : 0;
 }
 
-// The code is (gcc, libgcc/unwind.inc and unwind-dw2.c, uw_install_context): calls of uw_install_context_1 and
-// _Unwind_DebugHook, pops of the shadow stack, loads of registers, and "mov %rcx, %rsp; pop %rcx; jmp *%rcx" at `jump`.
+// The code is (libgcc's uw_install_context): calls of uw_install_context_1 and _Unwind_DebugHook, pops of the shadow
+// stack, loads of registers, and "mov %rcx, %rsp; pop %rcx; jmp *%rcx" at `jump`.
 AddressRange InstallCode(Cfi& cfi, uint64_t jump, base::Bytes before) {
   constexpr uint64_t kCallBytes = 5, kJumpBytes = 8;
   AddressRange code{jump, jump};

@@ -67,7 +67,7 @@ int32_t PltPush(const CfiRow& row) {
 
 // Returns true for the row at the jump to a landing pad, at the end of libgcc's functions that call
 // __builtin_eh_return: the two registers that a landing pad reads, rax and rdx, have been saved, and the CFA is that of
-// the catching function, in rcx (gcc, config/i386/i386.cc, ix86_expand_epilogue).
+// the catching function, in rcx (gcc's ix86_expand_epilogue).
 bool IsLandingJump(const CfiRow& row, const MachineRegisters& machine) {
   return !machine.is_arm && row.cfa.how == Recovery::kRegister && row.cfa.number == kX86Rcx && row.cfa.value == kWord &&
          row.Of(0).how == Recovery::kAtOffset && row.Of(1).how == Recovery::kAtOffset;
