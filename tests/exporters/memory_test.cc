@@ -1,0 +1,73 @@
+// What the writers hold beside a profile: their memory does not grow with the file. pprof and Perfetto: pprof_test.cc,
+// perfetto_test.cc.
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "perfkit/exporters.h"
+#include "perfkit/profile_builder.h"
+#include "tests/exporters/large_profile.h"
+#include "tests/support/allocations.h"
+
+namespace perfkit::testing {
+namespace {
+
+using Writer = absl::Status (*)(const Profile&, const WriteOptions&, ProfileSink);
+
+struct Written {
+  int64_t most = 0;  // bytes held at any piece, beside the profile
+  size_t bytes = 0;  // of the file
+};
+
+Written Write(Writer write, const Profile& profile) {
+  const int64_t before = bytes_held;
+  Written written;
+  const absl::Status status = write(profile, {}, [&](std::string_view piece) {
+    written.most = std::max(written.most, bytes_held - before);
+    written.bytes += piece.size();
+    return absl::OkStatus();
+  });
+  CHECK(status == absl::OkStatus());
+  return written;
+}
+
+TEST_CASE("what a writer holds does not grow with the number of samples", "[exporters][memory]") {
+  const struct {
+    const char* name;
+    Writer write;
+    int64_t bytes_a_sample;  // Chrome sorts the samples of a thread by index.
+  } writers[] = {{"folded", WriteFolded, 0},
+                 {"callgrind", WriteCallgrind, 0},
+                 {"firefox", WriteFirefox, 0},
+                 {"chrome", WriteChrome, 8},
+                 {"html", WriteHtml, 0}};
+  constexpr uint32_t kFew = 10'000, kMany = 200'000;
+  Profile small = LargeProfile(kFew), large = LargeProfile(kMany);
+  for (Profile* const profile : {&small, &large}) {
+    for (ProfileSample& sample : profile->samples) sample.time_ns *= 1'000'000;  // Chrome's format has microseconds
+  }
+  for (const auto& [name, write, bytes_a_sample] : writers) {
+    const Written few = Write(write, small), many = Write(write, large);
+    INFO(name << ": " << few.most << " bytes held, then " << many.most);
+    CHECK(few.bytes > 0);
+    CHECK(many.most < few.most + (64 << 10) + bytes_a_sample * (kMany - kFew));
+  }
+}
+
+TEST_CASE("a file of 100 MB is written in some bytes an entry", "[exporters][memory]") {
+  constexpr uint32_t kZones = 1'000'000;
+  ProfileBuilder builder;
+  builder.AddThread(1, 1, "main");
+  const uint32_t name = builder.String("World::Step(float) of a level");
+  Profile profile = builder.Take();
+  profile.zones.reserve(kZones);
+  for (uint64_t i = 0; i < kZones; ++i) {
+    profile.zones.push_back({.from_ns = 2'000 * i, .to_ns = 2'000 * i + 1'000, .name = name});
+  }
+  const Written written = Write(WriteChrome, profile);
+  CHECK(written.bytes > 100'000'000);
+  // Zones are sorted: an entry for each, in a vector that may be up to twice as large.
+  CHECK(written.most < (1 << 20) + 64 * int64_t{kZones});
+}
+
+}  // namespace
+}  // namespace perfkit::testing
