@@ -100,18 +100,18 @@ mutant(rule_before_a_planted_address_is_cached FILE src/unwind/dwarf/live/live_w
 mutant(fiber_entry_has_a_caller FILE src/unwind/dwarf/cfi/code_evidence.cc TEST unwind_dwarf_test CASES "the entry of a fiber*"
        FROM [[if (offset < end) return true;]] TO [[if (offset + 1 < end) return true;]]
        SAYS "The call of _exit at the end of a fiber of Boost.Context has no root.")
+mutant(chain_of_user_code_is_the_kernels FILE src/unwind/kernel_frames.cc TEST unwind_test CASES "[kernel_frames]"
+       FROM [[!pc || sample.cpu_mode() != CpuMode::kKernel]] TO [[!pc]]
+       SAYS "Samples in user code have frames in the kernel.")
 mutant(outer_frames_are_not_in_order FILE src/unwind/dwarf/cfi/stack_walk.h TEST unwind_dwarf_test CASES "both ends of a deep stack*"
        FROM [[std::rotate(frames.begin() + inner(), frames.begin() + found.frames, frames.end());]] TO [[]]
        SAYS "The outermost calls of deep stacks are in the wrong order.")
 mutant(one_omitted_frame_more FILE src/unwind/dwarf/cfi/stack_walk.h TEST unwind_dwarf_test CASES "both ends of a deep stack*"
        FROM [[found.omitted = (laps - 1) * outer + newest;]] TO [[found.omitted = laps * outer + newest;]]
        SAYS "A stack says that more of its calls were left out than were.")
-mutant(installing_code_has_true_information FILE src/unwind/dwarf/live/live_walk.cc TEST unwind_dwarf_test CASES "the live stack is the shadow's at every instruction"
+mutant(installing_code_has_true_information FILE src/unwind/dwarf/live/live_walk.cc TEST unwind_dwarf_test CASES "no live stack that lacks frames*"
        FROM [[if (module.Installs(address - module.bias))]] TO [[if (false)]]
        SAYS "Stacks of a throw that lack frames are called complete.")
-mutant(installing_begins_at_the_last_call FILE src/unwind/dwarf/cfi/code_evidence.cc TEST unwind_dwarf_test CASES "the stack is the shadow's at every instruction"
+mutant(installing_begins_at_the_last_call FILE src/unwind/dwarf/cfi/code_evidence.cc TEST unwind_dwarf_test CASES "no stack that lacks frames*"
        FROM [[if (++calls == 2)]] TO [[if (++calls == 1)]]
        SAYS "Stacks of a throw that lack frames are called complete.")
-mutant(chain_of_user_code_is_the_kernels FILE src/unwind/kernel_frames.cc TEST unwind_test CASES "[kernel_frames]"
-       FROM [[!pc || sample.cpu_mode() != CpuMode::kKernel]] TO [[!pc]]
-       SAYS "Samples in user code have frames in the kernel.")
