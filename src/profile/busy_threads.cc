@@ -1,7 +1,9 @@
+// One pass over the samples of the frame's time.
 #include "src/profile/busy_threads.h"
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "src/profile/frame_counts.h"
 #include "src/profile/thread_activity.h"

@@ -1,3 +1,4 @@
+// Adds up the points of the counter that lie in the frame, each with the point before it.
 #include "src/profile/stolen_time.h"
 
 namespace perfkit::profile {
