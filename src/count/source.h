@@ -81,11 +81,11 @@ class Source {
   std::vector<Slot> slots_;
   Target target_;
   CounterOptions options_;
-  uint32_t multiplexable_ = 0;   // Bit i: event i is in a group and can multiplex.
-  uint32_t user_page_mask_ = 0;  // Bit i: event i is in a group and is read from its register while it is in one.
-  uint32_t usage_mask_ = 0;      // Bit i: event i is read by getrusage, or by the CPU clock beside it.
-  UsageFields usage_fields_ = 0;  // The fields of these events.
-  uint32_t excluded_ = 0;        // Bit i: Exclude was called for event i.
+  uint32_t multiplexable_ = 0;    // Bit i: event i is in a group and can multiplex.
+  uint32_t user_page_mask_ = 0;   // Bit i: event i is in a group and is read from its register while it is in one.
+  uint32_t usage_mask_ = 0;       // Bit i: event i is read by getrusage, or by the CPU clock beside it.
+  uint32_t excluded_ = 0;         // Bit i: Exclude was called for event i.
+  UsageFields usage_fields_ = 0;  // Of the events in usage_mask_.
   // An event that has the number of another one.
   struct Copy {
     uint8_t from, to;
