@@ -65,10 +65,11 @@ class Real {
   explicit constexpr Real(const char* name, const char* version = nullptr) : name_(name), version_(version) {}
 
   Function* operator()() noexcept {
-    // Relaxed: all threads store the same value.
-    Function* const known = function_.load(std::memory_order_relaxed);
-    return known != nullptr ? known : Find();
+    Function* const found = known();
+    return found != nullptr ? found : Find();
   }
+  // Returns nullptr before it is looked up. Relaxed: all threads store the same value.
+  Function* known() const noexcept { return function_.load(std::memory_order_relaxed); }
 
  private:
   [[gnu::noinline, gnu::cold]] Function* Find() noexcept {
@@ -166,7 +167,7 @@ bool StaysLocked(const pthread_mutex_t* mutex) noexcept {
 }
 
 // The tid of the holder, which is the calling thread, is known without a system call.
-[[gnu::noinline, gnu::cold]] void NoteUnlock(const pthread_mutex_t* mutex) noexcept {
+void NoteUnlock(const pthread_mutex_t* mutex) noexcept {
   if (IsRecording() && HasWaiters(mutex) && !StaysLocked(mutex)) NoteRelease(mutex, HolderOf(mutex));
 }
 
@@ -189,6 +190,21 @@ template <class Call>
   const int error = call();
   wait.End(error == 0 || error == EOWNERDEAD);
   return error;
+}
+
+// What pthread_mutex_lock and pthread_mutex_unlock do seldom. They end in a call of these or of the C library's own, so
+// that the usual way saves no register.
+[[gnu::noinline]] int LockSlowly(pthread_mutex_t* mutex) noexcept {
+  if (!IsRecording()) return g_mutex_lock()(mutex);
+  const int error = pthread_mutex_trylock(mutex);
+  if (error != EBUSY) [[likely]]
+    return error;
+  return Wait(mutex, [=]() noexcept { return g_mutex_lock()(mutex); });
+}
+
+[[gnu::noinline]] int UnlockSlowly(pthread_mutex_t* mutex) noexcept {
+  if (WordOf(mutex) > 1) NoteUnlock(mutex);
+  return g_mutex_unlock()(mutex);
 }
 
 template <class Call>
@@ -239,11 +255,10 @@ extern "C" {
 const perfkit::sys::LockWaitSource* perfkit_lock_waits() { return &Source(); }
 
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
-  if (!IsRecording()) return g_mutex_lock()(mutex);
-  const int error = pthread_mutex_trylock(mutex);
-  if (error != EBUSY) [[likely]]
-    return error;
-  return Wait(mutex, [=]() noexcept { return g_mutex_lock()(mutex); });
+  MutexCall* const lock = g_mutex_lock.known();
+  if (!IsRecording() && lock != nullptr) [[likely]]
+    return lock(mutex);
+  return LockSlowly(mutex);
 }
 
 int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* time) noexcept {
@@ -259,9 +274,10 @@ int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const times
 }
 
 int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
-  if (WordOf(mutex) > 1) [[unlikely]]
-    NoteUnlock(mutex);
-  return g_mutex_unlock()(mutex);
+  MutexCall* const unlock = g_mutex_unlock.known();
+  if (WordOf(mutex) <= 1 && unlock != nullptr) [[likely]]
+    return unlock(mutex);
+  return UnlockSlowly(mutex);
 }
 
 int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
