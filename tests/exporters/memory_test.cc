@@ -53,6 +53,23 @@ TEST_CASE("what a writer holds does not grow with the number of samples", "[expo
   }
 }
 
+// What profile_builder.h states. Each number of stacks from a power of two on has just made the tables grow.
+TEST_CASE("a distinct stack takes at most 128 bytes, and 24 once the profile is taken", "[exporters][memory]") {
+  constexpr int64_t kFirst = 4 << 10;
+  const int64_t before = bytes_held;
+  ProfileBuilder builder;
+  uint32_t stack = ProfileStack::kRoot;
+  const int64_t own = bytes_held - before;
+  constexpr uint32_t kStacks = 70'000;
+  for (uint32_t i = 0; i < kStacks; ++i) {
+    stack = builder.Stack(i % 30 == 0 ? ProfileStack::kRoot : stack, i);
+    CHECK_FALSE(bytes_held - before - own > kFirst + 128 * int64_t{i + 1});
+  }
+  const Profile profile = builder.Take();
+  CHECK(profile.stacks.size() == kStacks);
+  CHECK(bytes_held - before < kFirst + own + 24 * int64_t{kStacks});
+}
+
 TEST_CASE("a file of 100 MB is written in some bytes an entry", "[exporters][memory]") {
   constexpr uint32_t kZones = 1'000'000;
   ProfileBuilder builder;
