@@ -209,6 +209,49 @@ TEST_CASE("a drag over a thread selects a time, a click on its name selects the 
   CHECK(results[7]["samples"] == 100);
 }
 
+// A point of a row of the tracks, at a time of the profile and as far below the row's top; from its bottom if negative.
+std::string PointOf(const std::string& canvas, uint64_t ms, int y) {
+  return "(() => { const lane = " + canvas + ".getBoundingClientRect(), {from, to} = perfkit.laneOf(0);" +
+         " return {x: lane.x + (" + std::to_string(ms) +
+         "e6 - from) / (to - from) * (lane.width - 2), y: " + (y < 0 ? "lane.bottom" : "lane.y") + " + " +
+         std::to_string(y) + ", width: 0, height: 0}; })()";
+}
+
+TEST_CASE("the pointer tells frames, zones, waits and counters of the tracks, and the lines of a call",
+          "[readers][html]") {
+  NEED_BROWSER();
+  const auto row = [](int i) { return "document.querySelectorAll('#rows .row canvas')[" + std::to_string(i) + "]"; };
+  const Json tip = Eval("document.getElementById('tip').hidden ? '' : document.getElementById('tip').innerText");
+  const Json results =
+      Browse(SampleProfile(), {Eval("[...document.querySelectorAll('#rows .row b')].map((name) => name.textContent)"),
+                               {{"hover", PointOf(row(0), 80, 9)}},
+                               tip,
+                               {{"hover", PointOf(row(0), 30, 22)}},
+                               tip,
+                               {{"hover", PointOf(row(0), 70, 22)}},
+                               tip,
+                               {{"hover", PointOf(row(1), 130, -5)}},
+                               tip,
+                               {{"hover", PointOf(row(1), 165, -5)}},
+                               tip,
+                               {{"hover", PointOf(row(2), 60, 20)}},
+                               tip,
+                               {{"hover", "perfkit.boxOf(['_start', 'main', 'Work(int, char const*)', 'Hot'])"}},
+                               tip,
+                               {{"hover", "document.getElementById('program').getBoundingClientRect()"}},
+                               tip});
+  CHECK(results[0] == Json{"app", "worker \"1\"; <a>", "queue length"});
+  const auto text = [&](size_t i) { return results[i].get<std::string>(); };
+  CHECK(text(2) == "frame\nframe · 100 ms at 0\nlate: a slow zone");
+  CHECK(text(4) == "physics\nzone · 40 ms at 10 ms");
+  CHECK_THAT(text(6), !Catch::Contains("physics"));  // beside the zone
+  CHECK_THAT(text(8), Catch::StartsWith("off the CPU for 40 ms\nfutex 0x1000\nat 110 ms"));
+  CHECK_THAT(text(10), Catch::StartsWith("off the CPU for 10 ms\npreempted\nat 160 ms\nstack: last known"));
+  CHECK_THAT(text(12), Catch::StartsWith("queue length\n5.5\n"));
+  CHECK_THAT(text(14), Catch::StartsWith("Hot\n/bin/app\n/src/hot.cc:30\n"));
+  CHECK(text(16).empty());
+}
+
 TEST_CASE("hostile names are shown as they are, and nothing of them runs", "[readers][html]") {
   NEED_BROWSER();
   const Profile profile = HostileProfile();
