@@ -71,6 +71,12 @@ class Lines {
   std::array<std::array<int, 2>, kActors> pairs_{};
 };
 
+// From here on, for this process and its children, other files are in `folder`. Returns false if that is not permitted.
+inline bool OwnFileSystem(const std::string& folder) {
+  return unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=16m") == 0;
+}
+
 class Actor {
  public:
   Actor(std::string folder, const Lines& lines) : folder_(std::move(folder)), lines_(lines) {
@@ -86,7 +92,7 @@ class Actor {
     if (child != 0) return child;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
-    if (container) broken_ = !EnterContainer();
+    if (container) broken_ = !OwnFileSystem(folder_);
     Serve(lines_.theirs(number));
   }
 
@@ -200,12 +206,6 @@ class Actor {
     int status = -1;
     if (child < 0 || waitpid(child, &status, 0) != child || status != 0) return Failed("exec");
     return Done(child);
-  }
-
-  // The same paths lead to other files from here on, for this process and its children.
-  bool EnterContainer() const {
-    return unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-           mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=16m") == 0;
   }
 
   const std::string folder_;

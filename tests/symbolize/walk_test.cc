@@ -8,8 +8,6 @@
 // (tests/support/made_elf.h), and pages are touched one by one as told, so no result depends on time.
 #include "tests/support/walk.h"
 
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,13 +46,22 @@ struct Known {
   std::array<std::optional<size_t>, kSlots> jit;
 };
 
+// Whether this process may have containers: an ordinary user may not, nor may root in some containers.
+bool MayMount(const std::string& folder) {
+  const pid_t child = fork();
+  if (child == 0) _exit(OwnFileSystem(folder) ? 0 : 1);
+  int status = -1;
+  return waitpid(child, &status, 0) == child && status == 0;
+}
+
 class Walker : public Truth {
  public:
   Walker(const Walk& walk, const std::string& folder)
       : walk_(walk), folder_(folder), local_(folder, lines_), observer_(walk, *this) {}
 
   std::string Run() {
-    if (walk_.tmpfs) OwnFileSystem();
+    // Numbers of inodes are small there, and the same ones as in containers.
+    if (walk_.tmpfs && may_mount_) (void)OwnFileSystem(folder_);
     known_[0].pid = walk_.own ? getpid() : local_.Fork(0, false);
     for (size_t file = 0; file < kFiles; ++file) Write(0, file, true, false);
     observer_.Check(observer_.Open(walk_.own ? Target::AllThreads() : Target::Process(known_[0].pid)), "Open");
@@ -101,14 +108,6 @@ class Walker : public Truth {
   const std::string& wrong() const { return wrong_.empty() ? observer_.wrong() : wrong_; }
   void Wrong(std::string what) {
     if (wrong_.empty()) wrong_ = std::move(what);
-  }
-
-  // Of the walk alone, so that numbers of inodes are small, and those of containers' files are the same ones.
-  void OwnFileSystem() {
-    if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-        mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=16m") != 0) {
-      return;
-    }
   }
 
   Reply Tell(size_t actor, const Command& command) {
@@ -183,6 +182,7 @@ class Walker : public Truth {
         if (!walk_.own || move.actor == 0) observer_.AddProcess(actor.pid);
         return;
       case Step::kStop:
+        // The next start would read the mappings of the target, but not those of its children.
         if (!walk_.own && HasChildren()) return;
         running_ = false;
         return observer_.Check(observer_.sampler().Stop(), "Stop");
@@ -277,7 +277,7 @@ class Walker : public Truth {
 
   void Fork(const Move& move, bool container) {
     const auto free = std::find_if(known_.begin(), known_.end(), [](const Known& it) { return it.pid == 0; });
-    if (free == known_.end() || (container && geteuid() != 0)) return;
+    if (free == known_.end() || (container && !may_mount_)) return;
     if (!running_ && !walk_.own) return;
     const auto number = static_cast<size_t>(free - known_.begin());
     const Reply reply = Tell(move.actor, {container ? What::kContainer : What::kFork, 0, number});
@@ -331,6 +331,7 @@ class Walker : public Truth {
 
   const Walk& walk_;
   const std::string folder_;
+  const bool may_mount_ = MayMount(folder_);
   const Lines lines_;
   Actor local_;
   Observer observer_;
@@ -347,8 +348,7 @@ class Walker : public Truth {
   std::string wrong_;
 };
 
-// Samples that were named, and that were not, of all walks.
-size_t g_named = 0, g_unnamed = 0;
+size_t g_named = 0, g_unnamed = 0;  // Lookups of all walks: with a name, and without.
 
 // Walks in a process of its own. What is wrong; empty if nothing is.
 std::string WalkOverModules(const Walk& walk) {
