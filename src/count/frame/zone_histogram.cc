@@ -19,46 +19,30 @@ HistogramPart* HistogramParts::Take(ZoneMemory& memory) {
   return new (piece) HistogramPart;
 }
 
-// The part that was used last is the likeliest one.
-HistogramPart* ZoneHistogram::Find(size_t index) {
-  for (HistogramPart** link = &parts_; *link != nullptr; link = &(*link)->next) {
+bool ZoneHistogram::BringForward(size_t index, const HistogramSource& source) {
+  HistogramPart*& first = parts_[index % 2];
+  for (HistogramPart** link = &first; *link != nullptr; link = &(*link)->next) {
     HistogramPart* const part = *link;
     if (part->index != index) continue;
     *link = part->next;
-    part->next = parts_;
-    return parts_ = part;
+    part->next = first;
+    first = part;
+    return true;
   }
-  return nullptr;
-}
-
-// Moves the run of the last value to its part.
-void ZoneHistogram::Settle(const HistogramSource& source) {
-  if (run_ == 0) return;
-  max_ = std::max(max_, last_value_);
-  const size_t row = Histogram::RowOf(last_value_);
-  const size_t step = Histogram::StepOf(last_value_, row);
-  HistogramPart* part = Find(IndexOf(row, step));
+  HistogramPart* const part = source.parts.Take(source.memory);
   if (part == nullptr) {
-    part = source.parts.Take(source.memory);
-    if (part != nullptr) {
-      part->index = IndexOf(row, step);
-      part->next = parts_;
-      parts_ = part;
-    }
-  }
-  if (part != nullptr) {
-    part->counts[step % HistogramPart::kSteps] += run_;
-  } else {
     source.parts.AddUnplaced(run_);
+    return false;
   }
-  run_ = 0;
+  part->index = index;
+  part->next = first;
+  first = part;
+  return true;
 }
 
 void ZoneHistogram::AddTo(Histogram& sum, RowPool& pool) const {
   sum.RaiseMax(max());
-  for (const HistogramPart* part = parts_; part != nullptr; part = part->next) {
-    sum.AddSteps(part->index * HistogramPart::kSteps, part->counts, pool);
-  }
+  ForEachPart([&](const HistogramPart& part) { sum.AddSteps(part.index * HistogramPart::kSteps, part.counts, pool); });
   if (run_ != 0) {
     const size_t row = Histogram::RowOf(last_value_);
     sum.AddSteps(row * RowPool::kSteps + Histogram::StepOf(last_value_, row), std::span(&run_, 1), pool);
@@ -67,9 +51,9 @@ void ZoneHistogram::AddTo(Histogram& sum, RowPool& pool) const {
 
 uint64_t ZoneHistogram::count() const {
   uint64_t sum = run_;
-  for (const HistogramPart* part = parts_; part != nullptr; part = part->next) {
-    for (const uint32_t count : part->counts) sum += count;
-  }
+  ForEachPart([&](const HistogramPart& part) {
+    for (const uint32_t count : part.counts) sum += count;
+  });
   return sum;
 }
 
@@ -77,7 +61,7 @@ uint64_t ZoneHistogram::Quantile(double fraction) const {
   const uint64_t placed = count();
   if (placed == 0) return max();
   std::array<const HistogramPart*, Histogram::kRows * kPartsOfRow> by_index{};
-  for (const HistogramPart* part = parts_; part != nullptr; part = part->next) by_index[part->index] = part;
+  ForEachPart([&](const HistogramPart& part) { by_index[part.index] = &part; });
   const size_t last_row = Histogram::RowOf(last_value_);
   const size_t last_step = last_row * RowPool::kSteps + Histogram::StepOf(last_value_, last_row);
   const uint64_t rank = Histogram::RankOf(fraction, placed);

@@ -52,11 +52,13 @@ struct HistogramSource {
 class ZoneHistogram {
  public:
   void Add(uint64_t value, const HistogramSource& source) {
-    if (value != last_value_) {
-      Settle(source);
-      last_value_ = value;
+    if (value == last_value_) {
+      ++run_;
+      return;
     }
-    ++run_;
+    if (run_ != 0) Settle(source);
+    last_value_ = value;
+    run_ = 1;
   }
 
   // Adds its values to `sum`, whose counts are in `pool`.
@@ -68,12 +70,31 @@ class ZoneHistogram {
   uint64_t max() const { return run_ != 0 ? std::max(max_, last_value_) : max_; }
 
  private:
-  static size_t IndexOf(size_t row, size_t step) { return (row * RowPool::kSteps + step) / HistogramPart::kSteps; }
-  // Returns the part with this index, and makes it the first of the list; nullptr if there is none.
-  HistogramPart* Find(size_t index);
-  void Settle(const HistogramSource& source);
+  // Adds the run of the last value to its part, which is usually the first of its list.
+  void Settle(const HistogramSource& source) {
+    if (last_value_ > max_) max_ = last_value_;
+    const size_t row = Histogram::RowOf(last_value_);
+    const size_t step = row * RowPool::kSteps + Histogram::StepOf(last_value_, row);
+    const size_t index = step / HistogramPart::kSteps;
+    HistogramPart*& first = parts_[index % 2];
+    if (first == nullptr || first->index != index) [[unlikely]] {
+      if (!BringForward(index, source)) return;
+    }
+    first->counts[step % HistogramPart::kSteps] += run_;
+  }
+  // Makes the part with this index the first of its list. If there is none and no new one, counts the run as unplaced,
+  // and returns false.
+  bool BringForward(size_t index, const HistogramSource& source);
 
-  HistogramPart* parts_ = nullptr;
+  template <class Visit>
+  void ForEachPart(Visit visit) const {
+    for (const HistogramPart* first : parts_) {
+      for (const HistogramPart* part = first; part != nullptr; part = part->next) visit(*part);
+    }
+  }
+
+  // Two lists, for even and odd indexes: values often alternate between two neighbours.
+  std::array<HistogramPart*, 2> parts_{};
   uint64_t last_value_ = 0;
   uint64_t max_ = 0;  // without the last value
   uint32_t run_ = 0;  // number of latest values that are the last one; they are in no part

@@ -179,12 +179,15 @@ void ZoneTree::AddRoot(const FrameMarks::Interval& frame, uint64_t ns_per_tick_q
   for (size_t block = 0; block < events_.blocks(); ++block) {
     for (size_t i = 4 * block; i < 4 * block + 4; ++i) record.values[i] = frame.end.values[i] - frame.begin.values[i];
   }
-  AddToHistogram(*root_, 0, record.wall_ns);
+  ZoneHistogram* const histograms = nodes_.histograms(*root_);
+  const HistogramSource source{parts_, memory_};
+  histograms[0].Add(record.wall_ns, source);
   const uint32_t multiplexed = events_.MultiplexedBetween(frame.begin, frame.end);
   if ((multiplexed | (record.missing & ~events_.never())) != 0) [[unlikely]]
     return AddRootScaled(frame, record);
-  for (size_t i = 0; i < events_.size(); ++i) {
-    if ((events_.never() >> i & 1) == 0) AddToHistogram(*root_, 1 + i, record.values[i]);
+  const uint32_t never = events_.never();
+  for (size_t i = 0, size = events_.size(); i < size; ++i) {
+    if ((never >> i & 1) == 0) histograms[1 + i].Add(record.values[i], source);
   }
 }
 
