@@ -10,12 +10,12 @@
 namespace perfkit::session {
 namespace {
 
-struct KindText {
+struct ReductionText {
   std::string_view why, what;
 };
 
 constexpr std::string_view kMemory = "SessionOptions::memory_bytes";
-constexpr KindText kTexts[] = {
+constexpr ReductionText kTexts[] = {
     {kMemory, "older samples were merged, and have no times"},
     {kMemory, "stacks were cut to their leaf or module"},
     {kMemory, "new addresses became \"[other addresses]\" of their modules"},

@@ -38,9 +38,6 @@ struct TimedCall {
   uint8_t argument;
 };
 
-// Younger than some C libraries; the same on all architectures (include/uapi/asm-generic/unistd.h).
-constexpr int64_t kEpollPwait2 = 441, kFutexWaitv = 449;
-
 constexpr TimedCall kTimedCalls[] = {
     {SYS_nanosleep, Form::kSleep, 0},
     {SYS_clock_nanosleep, Form::kClockSleep, 2},

@@ -8,6 +8,10 @@
 
 namespace perfkit::sys {
 
+// Numbers of calls that are younger than some C libraries; the same on all architectures
+// (include/uapi/asm-generic/unistd.h).
+inline constexpr int64_t kEpollPwait2 = 441, kFutexWaitv = 449;
+
 // Returns the timeout of a call that a thread of this process is in now: "timeout 16 ms", "timeout in 12 ms" if it is a
 // point in time, as seen now; of a sleep "for 250 ms" or "for another 120 ms". What is left until a point in time is cut
 // to two digits, so that equal waits have few texts. Returns "" if the call has no timeout, or if it can't be read

@@ -39,7 +39,7 @@ struct WaitingCall {
 };
 
 // Younger than some C libraries; the same on all architectures (include/uapi/asm-generic/unistd.h).
-constexpr int64_t kIoUringEnter = 426, kEpollPwait2 = 441, kFutexWaitv = 449;
+constexpr int64_t kIoUringEnter = 426;
 
 constexpr WaitingCall kWaitingCalls[] = {
     // /proc/PID/syscall has -1 for a thread that waits elsewhere, in a page fault for example (man proc).

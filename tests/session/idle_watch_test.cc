@@ -89,12 +89,12 @@ TEST_CASE("a session of an idle process stops, not earlier than after the time",
 }
 
 TEST_CASE("a session goes on while any thread is busy", "[session][idle_watch][law]") {
-  absl::StatusOr<Session> session = Session::Start(StopsWhenIdle(5ms));
+  absl::StatusOr<Session> session = Session::Start(StopsWhenIdle(100ms));
   REQUIRE(session.status() == absl::OkStatus());
   bool ran_on = false;
   // From its begin until its end a thread is runnable; and the main one is not idle before it waits for that.
   std::thread([&] {
-    Spin(150ms);
+    Spin(300ms);
     ran_on = session->running();
   }).join();
   CHECK(ran_on);

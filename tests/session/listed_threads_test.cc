@@ -51,7 +51,7 @@ SessionOptions FaultsOf(std::vector<pid_t> threads) {
   return {.events = ClockAndFaults(), .stacks = SessionStacks::kNone, .threads = std::move(threads)};
 }
 
-bool HasNote(const Profile& profile, std::string_view words) {
+bool NotesSay(const Profile& profile, std::string_view words) {
   return std::ranges::any_of(profile.accounting.notes,
                              [&](const std::string& note) { return note.find(words) != note.npos; });
 }
@@ -79,7 +79,7 @@ TEST_CASE("only listed threads are in the profile, also those that have ended", 
   CHECK(tids == std::vector<pid_t>{std::min(first.tid(), third.tid()), std::max(first.tid(), third.tid())});
   CHECK(faults >= 100);
   CHECK(faults + 200 <= profile->events[1].accounting.delivered);
-  CHECK(HasNote(*profile, "of the 2 in SessionOptions::threads"));
+  CHECK(NotesSay(*profile, "of the 2 in SessionOptions::threads"));
   if (clock == SessionClock::kCpu) return;
   for (const ProfileThread& thread : profile->threads) CHECK(thread.on_ns + thread.off_ns > 0);
 }
