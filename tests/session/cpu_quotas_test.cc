@@ -24,8 +24,6 @@ namespace perfkit::session {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr uint64_t kMs = 1'000'000;
-
 TEST_CASE("an account that grows explains the time before it", "[cpu_quotas]") {
   ThrottledTimes times;
   times.Add("/a", 100 * kMs, 101 * kMs, 500 * kMs);  // from before the session

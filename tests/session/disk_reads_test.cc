@@ -5,11 +5,10 @@
 
 #include "src/session/look_pace.h"
 #include "src/session/span_wait.h"
+#include "tests/session/support.h"
 
 namespace perfkit::session {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
 
 TEST_CASE("a thread has read if its account has grown around that time", "[disk_reads]") {
   DiskReads reads;

@@ -12,8 +12,6 @@
 namespace perfkit::session {
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
-
 Profile ProfileWith(const StolenTimes& times) {
   ProfileBuilder builder;
   builder.AddThread(1, 1, "main");

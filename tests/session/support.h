@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "src/sys/clock.h"
 
 namespace perfkit::session {
+
+inline constexpr uint64_t kMs = 1'000'000;  // in nanoseconds
 
 // Runs for so long by the thread's own clock.
 [[gnu::noinline]] inline void Spin(std::chrono::nanoseconds cpu) {
