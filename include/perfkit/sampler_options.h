@@ -77,11 +77,10 @@ struct CallStack {
   // system call that another signal interrupts may end with EINTR, although the handler of that signal has SA_RESTART;
   // since Linux 6.1 nothing else does (docs/sampling.md, Live stacks). Complete, and without a copy of the stack.
   // Requires RingMode::kStream, a depth of at most 7,900 (a record has at most 64 KiB), and Target::ThisThread,
-  // Target::AllThreads or Target::Thread
-  // with a thread of this process (else InvalidArgument); at most 16 such samplers exist at once (else
-  // ResourceExhausted). `stacks` is perfkit::LiveStacks (component perfkit::dwarf). Each stack is a record of its own:
-  // LiveStack. Before Linux 5.13, rings are always Rings::kPerThread, and Open fails (InvalidArgument) unless
-  // `user_only` is set or each event with a stack excludes the kernel.
+  // Target::AllThreads or Target::Thread with a thread of this process (else InvalidArgument); at most 16 such samplers
+  // exist at once (else ResourceExhausted). `stacks` is perfkit::LiveStacks (component perfkit::dwarf). Each stack is a
+  // record of its own: LiveStack. Before Linux 5.13, rings are always Rings::kPerThread, and Open fails
+  // (InvalidArgument) unless `user_only` is set or each event with a stack excludes the kernel.
   static constexpr CallStack Live(std::unique_ptr<unwind::LiveWalker> (*stacks)(), uint16_t depth = 0,
                                   uint16_t outer = 0) {
     CallStack stack{Kind::kLive, depth, 0, {}, stacks};

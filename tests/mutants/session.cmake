@@ -146,18 +146,21 @@ mutant(listed_thread_is_summed_up FILE src/session/thread_table.cc TEST session_
 mutant(unlisted_threads_stay FILE src/session/drop_threads.cc TEST session_test CASES "[listed_threads]"
        FROM [[if (!is_listed[i] || !has_name)]] TO [[if (!has_name)]]
        SAYS "The list of threads has no effect.")
-mutant(quota_of_the_past_is_used_up FILE src/session/cpu_quotas.cc TEST session_test CASES "an account that*"
-       FROM [[Account{before_ns, throttled_ns})]] TO [[Account{before_ns, 0})]]
-       SAYS "What a CPU quota has cost before the session explains the session's first waits.")
-mutant(open_wait_is_stolen FILE src/session/stolen_times.cc TEST session_test CASES "[stolen_times]"
-       FROM [[state.readings[1].at_ns <= at_ns) {]] TO [[true) {]]
-       SAYS "A wait that is not over when the clock is read is told as taken by the machine.")
 mutant(cut_chain_is_whole FILE src/session/aggregator.cc TEST session_test CASES "[kernel_callers]"
        FROM [[ || callers.size() + 1 >= options_.max_chain;]] TO [[;]]
        SAYS "A stack is told to be whole, although the kernel has cut its part.")
 mutant(kernel_calls_after_themselves FILE src/session/stack_table.cc TEST session_test CASES "[kernel_callers]"
        FROM [[callers[i] - 1, was_cut]] TO [[callers[i], was_cut]]
        SAYS "The kernel's callers have the line after their call.")
+mutant(left_out_frames_have_no_mark FILE src/session/live_ends.cc TEST session_dwarf_test CASES "a stack that is too deep for a record*"
+       FROM [[*at = StackTable::kLeftOut;]] TO [[*at = room[0];]]
+       SAYS "In a deep stack, calls seem to call each other that did not.")
+mutant(quota_of_the_past_is_used_up FILE src/session/cpu_quotas.cc TEST session_test CASES "an account that*"
+       FROM [[Account{before_ns, throttled_ns})]] TO [[Account{before_ns, 0})]]
+       SAYS "What a CPU quota has cost before the session explains the session's first waits.")
+mutant(open_wait_is_stolen FILE src/session/stolen_times.cc TEST session_test CASES "[stolen_times]"
+       FROM [[state.readings[1].at_ns <= at_ns) {]] TO [[true) {]]
+       SAYS "A wait that is not over when the clock is read is told as taken by the machine.")
 mutant(who_waits_for_a_cpu_is_idle FILE src/session/idle_watch.cc TEST session_test CASES "[idle_watch]"
        FROM [[  if (runs) {]] TO [[  if (false) {]]
        SAYS "A session ends while a thread waits for a CPU, or runs for long.")
@@ -171,6 +174,3 @@ mutant(flight_keeps_all FILE src/session/flight_recorder.cc TEST session_test CA
 mutant(snapshot_counts_again FILE src/session/flight_recorder.cc TEST session_test CASES "[flight_recorder]"
        FROM [[  earlier_ = described_;]] TO [[]]
        SAYS "The accounting after a snapshot has what the snapshot had.")
-mutant(left_out_frames_have_no_mark FILE src/session/live_ends.cc TEST session_dwarf_test CASES "a stack that is too deep for a record*"
-       FROM [[*at = StackTable::kLeftOut;]] TO [[*at = room[0];]]
-       SAYS "In a deep stack, calls seem to call each other that did not.")
