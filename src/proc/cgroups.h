@@ -9,7 +9,7 @@ namespace perfkit::proc {
 
 struct Cgroup {
   uint64_t number = 0;  // cgroup_id of the kernel, the inode number of the group's folder.
-  std::string path;     // From the root of the hierarchy: "/", "/system.slice/ssh.service".
+  std::string path;     // "/", "/system.slice/ssh.service": from the root of the cgroup namespace.
 };
 
 // Returns the groups of the hierarchy that perf uses, at most `most` of them: of v1 with the controller "perf_event" if

@@ -1,11 +1,10 @@
-// A mount shows a part of a hierarchy: the group that is its root, and those below. /proc/PID/cgroup names groups from
-// the root of the hierarchy, or of the cgroup namespace; mountinfo has the mount's root likewise.
+// /proc/PID/cgroup names groups from the root of the hierarchy, or of the cgroup namespace; mountinfo has the mount's
+// root likewise.
 #include "src/proc/cpu_quota.h"
-
-#include <algorithm>
 
 #include "src/base/number.h"
 #include "src/base/text.h"
+#include "src/proc/cgroup_mounts.h"
 #include "src/sys/files.h"
 
 namespace perfkit::proc {
@@ -13,42 +12,23 @@ namespace {
 
 constexpr size_t kMaxBytes = 4096;
 
-std::vector<std::string_view> Pieces(std::string_view text, char separator) {
-  std::vector<std::string_view> pieces;
-  base::ForEachPiece(text, separator, [&](std::string_view piece) { pieces.push_back(piece); });
-  return pieces;
+bool HasCpu(std::string_view controllers) {
+  bool has_cpu = false;
+  base::ForEachPiece(controllers, ',', [&](std::string_view controller) { has_cpu |= controller == "cpu"; });
+  return has_cpu;
 }
 
-bool HasPiece(std::string_view list, std::string_view piece) {
-  const std::vector<std::string_view> pieces = Pieces(list, ',');
-  return std::find(pieces.begin(), pieces.end(), piece) != pieces.end();
-}
-
-// Where a hierarchy is mounted, and which of its groups is the mount's root.
-struct Mount {
-  std::string_view root, folder;
-};
-
-// A line is "36 25 0:31 ROOT FOLDER rw,... [optional fields] - cgroup2 cgroup2 rw,...".
-std::optional<Mount> ParseMount(std::string_view line, bool is_v2) {
-  const std::vector<std::string_view> fields = Pieces(line, ' ');
-  const auto dash = std::find(fields.begin(), fields.end(), "-");
-  if (dash - fields.begin() < 5 || fields.end() - dash < 4) return std::nullopt;
-  const bool is_cpu = is_v2 ? dash[1] == "cgroup2" : dash[1] == "cgroup" && HasPiece(dash[3], "cpu");
-  if (!is_cpu) return std::nullopt;
-  return Mount{fields[3], fields[4]};
-}
-
-// Adds the folders of a group and of those around it.
-void AddGroups(std::string_view group, const Mount& mount, std::vector<std::string>& folders) {
-  const std::string_view root = mount.root == "/" ? "" : mount.root;
+// Adds the folders of a group and of those around it. Returns false if the mount does not show the group.
+bool AddGroups(std::string_view group, const CgroupMount& mount, std::vector<std::string>& folders) {
+  const std::string_view root = mount.root == "/" ? std::string_view() : mount.root;
   const bool is_below = group.starts_with(root) && (group.size() == root.size() || group[root.size()] == '/');
-  if (!is_below || group.find("/..") != group.npos) return;
+  if (!is_below || group.find("/..") != group.npos) return false;
   for (std::string_view below = group.substr(root.size()); !below.empty() && below != "/";) {
-    folders.push_back(std::string(mount.folder) + std::string(below));
+    folders.push_back(mount.folder + std::string(below));
     below = below.substr(0, below.rfind('/'));
   }
-  folders.emplace_back(mount.folder);
+  folders.push_back(mount.folder);
+  return true;
 }
 
 bool HasQuota(const std::string& group) {
@@ -67,12 +47,10 @@ std::vector<std::string> ParseCpuGroups(std::string_view cgroup, std::string_vie
     const auto [number, rest] = base::Cut(line, ':');
     const auto [controllers, group] = base::Cut(rest, ':');
     const bool is_v2 = number == "0" && controllers.empty();
-    if (!is_v2 && !HasPiece(controllers, "cpu")) return;
-    std::optional<Mount> mount;
-    base::ForEachPiece(mountinfo, '\n', [&](std::string_view one) {
-      if (!mount) mount = ParseMount(one, is_v2);
-    });
-    if (mount) AddGroups(group, *mount, folders);
+    if (!is_v2 && !HasCpu(controllers)) return;
+    for (const CgroupMount& mount : ParseCgroupMounts(mountinfo, is_v2 ? "" : "cpu")) {
+      if (AddGroups(group, mount, folders)) return;
+    }
   });
   return folders;
 }

@@ -113,3 +113,9 @@ mutant(left_rest_is_lost FILE src/proc/space.cc TEST proc_test
 mutant(range_includes_its_end FILE src/proc/space.cc TEST proc_test
        FROM [[return at < range.end;]] TO [[return at <= range.end;]]
        SAYS "The first address of a library is given to what is mapped below it.")
+mutant(mount_hides_the_group FILE src/proc/cgroup_mounts.cc TEST proc_test CASES "groups are *"
+       FROM [[  std::ranges::stable_sort(mounts,]] TO [[  if (mounts.empty()) std::ranges::stable_sort(mounts,]]
+       SAYS "A mount of some groups hides the other ones.")
+mutant(blanks_of_groups_stay_octal FILE src/proc/cgroup_mounts.cc TEST proc_test CASES "groups with blanks*"
+       FROM [[if (text[at] == '\\' && digits]] TO [[if (text[at] == '/' && digits]]
+       SAYS "A CPU quota of a group with a blank in its name is not found.")

@@ -54,6 +54,14 @@ TEST_CASE("groups of a mounted part have paths from the root", "[cgroups]") {
   CHECK(groups.List()["/docker/1/a/b"] == groups.InodeOf("/a/b"));
 }
 
+TEST_CASE("groups are listed from the mount that shows most of them", "[cgroups]") {
+  MadeUpGroups groups;
+  groups.Mount("/docker\\0401", "cgroup2", "");
+  CHECK(groups.List().contains("/docker 1/a/b"));
+  groups.Mount("/", "cgroup2", "");
+  CHECK(groups.List().contains("/a/b"));
+}
+
 TEST_CASE("the hierarchy of v1 that has perf's controller comes first", "[cgroups]") {
   MadeUpGroups groups;
   groups.Mount("/", "cgroup", ",cpuset");

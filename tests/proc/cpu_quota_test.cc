@@ -35,6 +35,21 @@ TEST_CASE("a container sees its own groups only", "[proc][cpu_quota]") {
   CHECK(ParseCpuGroups("0::/../x\n", "35 34 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n").empty());
 }
 
+TEST_CASE("groups are found by any mount that shows them", "[proc][cpu_quota]") {
+  constexpr char kMounts[] =
+      "35 34 0:27 /docker/ab /srv/one rw - cgroup2 cgroup rw\n"
+      "36 34 0:27 /docker /srv/all rw shared:1 master:2 - cgroup2 cgroup rw\n";
+  CHECK(ParseCpuGroups("0::/docker/ab\n", kMounts) == Folders{"/srv/all/ab", "/srv/all"});
+  CHECK(ParseCpuGroups("0::/docker/c\n", kMounts) == Folders{"/srv/all/c", "/srv/all"});
+  CHECK(ParseCpuGroups("0::/user\n", kMounts).empty());
+}
+
+// mountinfo escapes blanks and backslashes, /proc/PID/cgroup does not.
+TEST_CASE("groups with blanks in their names are found", "[proc][cpu_quota]") {
+  constexpr char kMounts[] = "35 34 0:27 /my\\040game\\134x /sys/fs/c\\011g rw - cgroup2 cgroup rw\n";
+  CHECK(ParseCpuGroups("0::/my game\\x/a b\n", kMounts) == Folders{"/sys/fs/c\tg/a b", "/sys/fs/c\tg"});
+}
+
 TEST_CASE("the throttled time is in nanoseconds", "[proc][cpu_quota]") {
   CHECK(ParseThrottledNs("usage_usec 5\nnr_periods 7\nnr_throttled 2\nthrottled_usec 12\n") == 12'000);
   CHECK(ParseThrottledNs("nr_periods 7\nnr_throttled 2\nthrottled_time 12\n") == 12);
