@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -18,27 +17,26 @@ struct Edge {
   bool is_begin = false;
 };
 
-// The edges of each thread's zones, in order of time: ends before begins, and outer zones begin first.
-std::vector<std::vector<Edge>> EdgesOf(const Profile& profile) {
-  std::vector<std::vector<Edge>> edges(profile.threads.size());
-  for (uint32_t i = 0; i < profile.zones.size(); ++i) {
+// The edges of zones of one thread, in order of time: ends before begins, and outer zones begin first.
+std::vector<Edge> EdgesOf(const Profile& profile, const std::vector<uint32_t>& zones) {
+  std::vector<Edge> edges;
+  edges.reserve(2 * zones.size());
+  for (const uint32_t i : zones) {
     const ProfileZone& zone = profile.zones[i];
     if (zone.from_ns >= zone.to_ns) continue;
-    edges[zone.thread].push_back({zone.from_ns, i, true});
-    edges[zone.thread].push_back({zone.to_ns, i, false});
+    edges.push_back({zone.from_ns, i, true});
+    edges.push_back({zone.to_ns, i, false});
   }
   const auto key = [&](const Edge& edge) {
     return std::tuple(edge.time_ns, edge.is_begin, edge.is_begin ? UINT64_MAX - profile.zones[edge.zone].to_ns : 0,
                       edge.zone);
   };
-  for (std::vector<Edge>& of_thread : edges) {
-    std::sort(of_thread.begin(), of_thread.end(), [&](const Edge& a, const Edge& b) { return key(a) < key(b); });
-  }
+  std::sort(edges.begin(), edges.end(), [&](const Edge& a, const Edge& b) { return key(a) < key(b); });
   return edges;
 }
 
 // "frame 12" is 12, anything else 0.
-uint64_t FrameNumber(std::string_view name) {
+uint64_t NumberOf(std::string_view name) {
   constexpr std::string_view kFrame = "frame ";
   uint64_t number = 0;
   if (!name.starts_with(kFrame)) return 0;
@@ -48,39 +46,70 @@ uint64_t FrameNumber(std::string_view name) {
 
 }  // namespace
 
-OpenZones::OpenZones(const Profile& profile) : changes_(profile.threads.size()) {
-  std::map<std::pair<std::string, std::string>, uint32_t> indexes{{{}, 0}};
-  const std::vector<std::vector<Edge>> edges = EdgesOf(profile);
-  for (size_t thread = 0; thread < edges.size(); ++thread) {
-    std::vector<uint32_t> open;
-    for (const Edge& edge : edges[thread]) {
-      if (edge.is_begin) {
-        open.push_back(edge.zone);
-      } else {
-        open.erase(std::find(open.begin(), open.end(), edge.zone));
-      }
-      Open together;
-      for (const uint32_t i : open) {
-        const std::string& name = profile.strings[profile.zones[i].name];
-        const bool is_frame = profile.zones[i].is_frame;
-        std::string& text = is_frame ? together.frame : together.zone;
-        if (!text.empty()) text += is_frame ? ", " : "/";
-        text += name;
-        if (is_frame && together.frame_number == 0) together.frame_number = FrameNumber(name);
-      }
-      const auto [entry, is_new] =
-          indexes.try_emplace({together.zone, together.frame}, static_cast<uint32_t>(open_.size()));
-      if (is_new) open_.push_back(std::move(together));
-      changes_[thread].push_back({edge.time_ns, entry->second});
-    }
-  }
+OpenZones::OpenZones(const Profile& profile) : profile_(profile), changes_(profile.threads.size()) {
+  std::vector<std::vector<uint32_t>> zones(profile.threads.size());
+  for (uint32_t i = 0; i < profile.zones.size(); ++i) zones[profile.zones[i].thread].push_back(i);
+  for (size_t thread = 0; thread < zones.size(); ++thread) changes_[thread] = ChangesOf(zones[thread]);
+  numbers_.clear();
 }
 
-uint32_t OpenZones::At(uint32_t thread, uint64_t time_ns) const {
+std::vector<OpenZones::Change> OpenZones::ChangesOf(const std::vector<uint32_t>& zones) {
+  const std::vector<Edge> edges = EdgesOf(profile_, zones);
+  std::vector<Change> changes;
+  changes.reserve(edges.size());
+  std::vector<uint32_t> open;
+  for (const Edge& edge : edges) {
+    if (edge.is_begin) {
+      open.push_back(edge.zone);
+    } else {
+      open.erase(std::find(open.begin(), open.end(), edge.zone));
+    }
+    changes.push_back({edge.time_ns, Together(open)});
+  }
+  return changes;
+}
+
+OpenZones::Open OpenZones::Together(const std::vector<uint32_t>& zones) {
+  Open together;
+  for (const uint32_t i : zones) {
+    const ProfileZone& zone = profile_.zones[i];
+    uint32_t& path = zone.is_frame ? together.frames : together.zones;
+    const auto [entry, is_new] = numbers_.try_emplace({path, zone.name}, static_cast<uint32_t>(paths_.size()));
+    if (is_new) paths_.push_back(entry->first);
+    path = entry->second;
+  }
+  return together;
+}
+
+OpenZones::Open OpenZones::At(uint32_t thread, uint64_t time_ns) const {
   const std::vector<Change>& changes = changes_[thread];
   const auto after = std::upper_bound(changes.begin(), changes.end(), time_ns,
                                       [](uint64_t at_ns, const Change& change) { return at_ns < change.time_ns; });
-  return after == changes.begin() ? 0 : (after - 1)->open;
+  return after == changes.begin() ? Open() : (after - 1)->open;
+}
+
+std::vector<uint32_t> OpenZones::NamesOf(uint32_t path) const {
+  std::vector<uint32_t> names;
+  for (; path != 0; path = paths_[path].within) names.push_back(paths_[path].name);
+  std::ranges::reverse(names);
+  return names;
+}
+
+std::string OpenZones::Text(uint32_t path, const char* separator) const {
+  std::string text;
+  for (const uint32_t name : NamesOf(path)) {
+    if (!text.empty()) text += separator;
+    text += profile_.strings[name];
+  }
+  return text;
+}
+
+uint64_t OpenZones::FrameNumber(Open open) const {
+  uint64_t number = 0;
+  for (const uint32_t name : NamesOf(open.frames)) {
+    if (number == 0) number = NumberOf(profile_.strings[name]);
+  }
+  return number;
 }
 
 }  // namespace perfkit::exporters

@@ -67,7 +67,8 @@ class PprofWriter {
 
  private:
   // What two samples have in common that become one.
-  using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint64_t, StackQuality, uint32_t, uint32_t>;
+  using Key =
+      std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint64_t, StackQuality, uint32_t, exporters::OpenZones::Open>;
   Key KeyOf(uint32_t index) const {
     const ProfileSample& sample = profile_.samples[index];
     const uint32_t wait = sample.wait == ProfileSample::kNoWait ? 0 : wait_texts_[sample.wait];
@@ -75,7 +76,9 @@ class PprofWriter {
             sample.task_number, sample.quality, wait,         OpenAt(index)};
   }
 
-  uint32_t OpenAt(uint32_t index) const { return open_.empty() ? 0 : open_[index]; }
+  exporters::OpenZones::Open OpenAt(uint32_t index) const {
+    return open_.empty() ? exporters::OpenZones::Open() : open_[index];
+  }
 
   // A text's index in the string table, where it is written when it is first asked for.
   int64_t Text(std::string_view text) {
@@ -130,8 +133,8 @@ class PprofWriter {
 
   std::vector<uint32_t> wait_texts_;  // of each wait: an index in wait_names_
   std::vector<std::string> wait_names_{""};
-  std::vector<uint32_t> open_;                // of each sample: an index of zones_.open(); empty if there are no zones
-  std::vector<uint32_t> guessed_, stitched_;  // calls of each stack that are
+  std::vector<exporters::OpenZones::Open> open_;  // of each sample; empty if there are no zones
+  std::vector<uint32_t> guessed_, stitched_;      // calls of each stack that are
   std::vector<bool> used_locations_ = std::vector<bool>(profile_.locations.size());
   std::map<std::pair<uint64_t, uint32_t>, uint64_t> functions_;  // IDs by name and file
 
@@ -181,7 +184,7 @@ void PprofWriter::FindOpenZones() {
   if (profile_.zones.empty()) return;
   open_.reserve(profile_.samples.size());
   for (const ProfileSample& sample : profile_.samples) {
-    open_.push_back(sample.merged() ? 0 : zones_.At(sample.thread, sample.time_ns));
+    open_.push_back(sample.merged() ? exporters::OpenZones::Open() : zones_.At(sample.thread, sample.time_ns));
   }
 }
 
@@ -232,10 +235,10 @@ void PprofWriter::GatherLabels(uint32_t index) {
   AddNumber("tid", thread.tid);
   AddNumber("pid", thread.pid);
   AddLabel("label", Text(sample.label));
-  const exporters::OpenZones::Open& open = zones_.open()[OpenAt(index)];
-  if (!open.zone.empty()) AddLabel("zone", Text(open.zone));
-  if (!open.frame.empty()) AddLabel("frame", Text(open.frame));
-  if (open.frame_number != 0) AddNumber("frame_number", open.frame_number);
+  const exporters::OpenZones::Open open = OpenAt(index);
+  if (open.zones != 0) AddLabel("zone", Text(zones_.ZoneText(open)));
+  if (open.frames != 0) AddLabel("frame", Text(zones_.FrameText(open)));
+  if (const uint64_t number = zones_.FrameNumber(open); number != 0) AddNumber("frame_number", number);
   AddLabel("task", Text(sample.task));
   if (sample.task_number != 0) AddNumber("task_id", sample.task_number);
   AddLabel("stack", Text(StackQualityName(sample.quality)));

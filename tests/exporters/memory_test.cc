@@ -2,6 +2,8 @@
 // perfetto_test.cc.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <string>
+#include <vector>
 
 #include "perfkit/exporters.h"
 #include "perfkit/profile_builder.h"
@@ -84,6 +86,31 @@ TEST_CASE("a file of 100 MB is written in some bytes an entry", "[exporters][mem
   CHECK(written.bytes > 100'000'000);
   // Zones are sorted: an entry for each, in a vector that may be up to twice as large.
   CHECK(written.most < (1 << 20) + 64 * int64_t{kZones});
+}
+
+// Each zone begins and ends: two times with what is open from then on. Names of frames are all different.
+TEST_CASE("the labels of a million zones take less than 160 bytes a zone", "[exporters][memory]") {
+  constexpr uint64_t kZones = 1'000'000, kInFrame = 10;
+  ProfileBuilder builder;
+  builder.AddEvent({.name = "cpu-clock", .unit = ProfileUnit::kNanoseconds});
+  builder.AddThread(1, 1, "main");
+  std::vector<uint32_t> names;
+  for (uint64_t i = 1; i < kInFrame; ++i) names.push_back(builder.String("a zone of the game " + std::to_string(i)));
+  Profile profile = builder.Take();
+  profile.zones.reserve(kZones);
+  for (uint64_t i = 0; i < kZones; ++i) {
+    const uint64_t frame = i / kInFrame, from_ns = 1'000 * i, frame_ns = 1'000 * kInFrame;
+    if (i % kInFrame == 0) profile.strings.push_back("frame " + std::to_string(1 + frame));
+    const auto name = static_cast<uint32_t>(profile.strings.size() - 1);
+    profile.zones.push_back(
+        i % kInFrame == 0 ? ProfileZone{.from_ns = from_ns, .to_ns = from_ns + frame_ns, .name = name}
+                          : ProfileZone{.from_ns = from_ns, .to_ns = from_ns + 900, .name = names[i % kInFrame - 1]});
+    profile.zones.back().is_frame = i % kInFrame == 0;
+  }
+  const int64_t before = max_bytes_held = bytes_held;
+  CHECK(Write(WritePprof, profile).bytes > 0);
+  INFO(max_bytes_held - before << " bytes held at most");
+  CHECK(max_bytes_held - before < 160 * int64_t{kZones});
 }
 
 }  // namespace

@@ -6,5 +6,5 @@ mutant(ended_zone_is_open FILE src/exporters/open_zones.cc TEST exporters_test C
        FROM [[return at_ns < change.time_ns; });]] TO [[return at_ns <= change.time_ns; });]]
        SAYS "A sample at the end of a zone is labelled with it: -tagfocus=zone counts others' samples.")
 mutant(merged_sample_has_a_zone FILE src/exporters/pprof.cc TEST exporters_test CASES "pprof: *"
-       FROM [[sample.merged() ? 0 : zones_.At(]] TO [[false ? 0 : zones_.At(]]
+       FROM [[sample.merged() ? exporters::OpenZones::Open()]] TO [[false ? exporters::OpenZones::Open()]]
        SAYS "A merged sample has the zone of the time 0.")

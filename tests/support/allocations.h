@@ -13,5 +13,7 @@ inline constexpr bool kCountsNew = !kSanitized;
 inline thread_local uint64_t allocations_so_far = 0;
 // Bytes that this thread has allocated, minus those that it has freed.
 inline thread_local int64_t bytes_held = 0;
+// The largest value of bytes_held since a test has set this.
+inline thread_local int64_t max_bytes_held = 0;
 
 }  // namespace perfkit::testing

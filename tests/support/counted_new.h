@@ -3,6 +3,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -17,6 +18,7 @@
   void* memory = nullptr;
   if (posix_memalign(&memory, static_cast<size_t>(alignment), size) != 0) std::abort();
   perfkit::testing::bytes_held += static_cast<int64_t>(malloc_usable_size(memory));
+  perfkit::testing::max_bytes_held = std::max(perfkit::testing::max_bytes_held, perfkit::testing::bytes_held);
   return memory;
 }
 [[gnu::noinline]] void* operator new(size_t size) {
