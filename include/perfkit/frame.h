@@ -122,8 +122,8 @@ struct Hitch {
 struct FrameStats {
   uint64_t frames = 0;
   uint64_t zones = 0;          // Zones that were entered and left.
-  uint64_t dropped = 0;        // Zones beyond a limit, or in a signal handler that interrupted a mark or a zone's
-                               // start or end. Their time counts for the parent.
+  uint64_t dropped = 0;        // Zones beyond a limit, without memory, or in a signal handler that interrupted a mark,
+                               // a zone's start or end, or a read of the results. Their time counts for the parent.
   uint64_t mismatched = 0;     // Zones that were left without having been entered; and those that were still open when
                                // a zone around them was left, or when their thread ended or was detached.
   uint64_t cross_thread = 0;   // Zones that were left on another thread than entered on, while that one was attached:

@@ -15,8 +15,8 @@ namespace perfkit::sys {
 // Returns the size of a page of this machine in bytes.
 size_t PageSize();
 
-// Maps `size` bytes of new memory, private, writable and zero, with all pages present if the kernel has them: then no
-// page fault is counted for them. Returns nullptr on failure, with errno. Async-signal-safe.
+// Maps `size` bytes of new memory, private, writable and zero, with all pages present if the kernel has them: then
+// perf counts no page fault for them, but getrusage does. Returns nullptr on failure, with errno. Async-signal-safe.
 std::byte* MapPresent(size_t size);
 // Unmaps what MapPresent returned.
 void UnmapPresent(std::byte* memory, size_t size);

@@ -162,3 +162,13 @@ mutant(latest_value_in_no_maximum FILE src/count/frame/zone_histogram.h TEST cou
 mutant(deep_zones_forget_their_begin FILE src/count/frame/zone_stack.h TEST count_test CASES "zone tree:*"
        FROM [[std::copy_n(open_, depth_ + size_t{1}, larger);]] TO [[std::copy_n(open_, size_t{1}, larger);]]
        SAYS "A thread that nests zones deeper than before loses or falsifies those that are open.")
+mutant(read_of_results_is_not_at_work FILE src/count/frame/frame_counter_impl.cc TEST count_test CASES "frames: a zone of a handler*"
+       FROM [[  const FrameThread::Work work(*main_);
+  SettleAtWork();]]
+       TO [[  SettleAtWork();]]
+       SAYS "A zone in a handler that interrupts a read of the results gets the memory of a distribution.")
+mutant(name_is_copied_for_no_zone FILE src/count/frame/zone_tree.cc TEST count_test CASES "zone tree: a zone that is dropped*"
+       FROM [[  if (!nodes_.MakeRoom(memory_)) return nullptr;
+]]
+       TO [[]]
+       SAYS "A zone for which there is no memory takes more at each visit.")

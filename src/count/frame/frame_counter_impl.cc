@@ -35,7 +35,7 @@ uint64_t FrameCounterImpl::EndMainFrame() noexcept {
   }
   const uint64_t ticks = EndReadyFrame(thread);
   if (thread.tree.pending() == ZoneTree::kMaxPending) [[unlikely]]
-    Settle();
+    SettleAtWork();
   return ticks;
 }
 
@@ -54,7 +54,7 @@ uint64_t FrameCounterImpl::EndWatchedFrame(FrameThread& thread) noexcept {
   }
   const uint64_t begin_ticks = thread.tree.frame_begin_ticks();
   const uint64_t ticks = EndReadyFrame(thread);
-  if (thread.tree.pending() == ZoneTree::kMaxPending || thread.log() != nullptr) Settle();
+  if (thread.tree.pending() == ZoneTree::kMaxPending || thread.log() != nullptr) SettleAtWork();
   if (ZoneLog* const log = thread.log(); log != nullptr) {
     const uint32_t multiplexed = thread.tree.MultiplexedInLastFrame();
     log->AddFrame({.begin_ticks = begin_ticks, .end_ticks = begin_ticks + ticks, .multiplexed = multiplexed},
@@ -79,10 +79,14 @@ bool FrameCounterImpl::DropIfInterrupting(const FrameThread& thread) noexcept {
   return true;
 }
 
+// A new zone of a handler would take its memory from where the frames' distributions take theirs.
 void FrameCounterImpl::Settle() noexcept {
   if (in_forked_child_ || main_ == nullptr) return;
-  frames_.Settle(main_->tree, ns_per_tick_q32_);
+  const FrameThread::Work work(*main_);
+  SettleAtWork();
 }
+
+void FrameCounterImpl::SettleAtWork() noexcept { frames_.Settle(main_->tree, ns_per_tick_q32_); }
 
 // The callback may enter zones, so no FrameThread::Work exists while it runs. What it does counts in the next frame.
 void FrameCounterImpl::ExplainHitch() noexcept {

@@ -143,7 +143,8 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   void StepOutside(FrameThread& thread) noexcept;
   void LeaveOutOfOrder(FrameThread& thread, uint64_t entry) noexcept;
   void LeaveElsewhere(uint64_t entry) noexcept;  // on the thread where the zone ends, not the one that entered it
-  void Settle() noexcept;
+  void Settle() noexcept;                        // requires that no FrameThread::Work exists
+  void SettleAtWork() noexcept;                  // requires that one exists
   void ExplainHitch() noexcept;
   void CloseMain();
   void EndLogs();                       // with mutex_ held, in Close

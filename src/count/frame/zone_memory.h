@@ -2,13 +2,12 @@
 //
 // Pieces are taken one after the other, never move, and are released together. So other threads may read a piece while
 // its owner takes the next one. The first bytes are from the heap. All later ones are mapped, with all pages present: a
-// signal handler may enter a zone that is new to its thread, so that malloc can't be called; and the kernel counts no
-// page fault of the program for these pages.
+// signal handler may enter a zone that is new to its thread, so that malloc can't be called; and perf counts no page
+// fault of the program for these pages. getrusage does (mm_account_fault in mm/memory.c of Linux).
 #pragma once
 
 #include <cstddef>
 #include <memory>
-#include <vector>
 
 #include "src/sys/mapping.h"
 

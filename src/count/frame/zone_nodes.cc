@@ -23,11 +23,15 @@ ZoneNodes::ZoneNodes(const CountedEvents& events, size_t max_zones)
   blocks_.resize((max_zones_ + kZonesOfBlock - 1) / kZonesOfBlock);
 }
 
-ZoneNode* ZoneNodes::Add(const char* key, ZoneMemory& memory) {
-  if (size_ == max_zones_) return nullptr;
+bool ZoneNodes::MakeRoom(ZoneMemory& memory) {
+  if (size_ == max_zones_) return false;
   std::byte*& block = blocks_[size_ / kZonesOfBlock];
   if (block == nullptr) block = memory.Take(std::min(kZonesOfBlock, max_zones_ - size_) * bytes_, kLine);
-  if (block == nullptr) return nullptr;
+  return block != nullptr;
+}
+
+ZoneNode* ZoneNodes::Add(const char* key, ZoneMemory& memory) {
+  if (!MakeRoom(memory)) return nullptr;
   // All other parts are zeros: the memory is new.
   ZoneNode* const node = new (At(size_)) ZoneNode(key);
   new (&detail(*node)) ZoneDetail;

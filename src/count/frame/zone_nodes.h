@@ -59,7 +59,9 @@ class ZoneNodes {
  public:
   ZoneNodes(const CountedEvents& events, size_t max_zones);
 
-  // Returns a new zone, with the next index; nullptr if there are `max_zones`, or no memory is left.
+  // Makes room for one more zone. Returns false if there are `max_zones`, or no memory is left.
+  bool MakeRoom(ZoneMemory& memory);
+  // Returns a new zone, with the next index; nullptr if there is no room.
   ZoneNode* Add(const char* key, ZoneMemory& memory);
   // Number of bytes of memory that the first zones take.
   size_t first_bytes() const { return kZonesOfBlock * bytes_ + kLine; }

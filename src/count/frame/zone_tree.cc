@@ -68,8 +68,9 @@ ZoneNode* ZoneTree::FindByText(const ZoneNode& parent, const char* text) const {
   return child;
 }
 
+// Room comes first: a zone that has none, and is dropped again and again, must not take memory for its name each time.
 ZoneNode* ZoneTree::AddChild(ZoneNode& parent, const char* text) {
-  if (nodes_.size() == nodes_.max_zones()) return nullptr;
+  if (!nodes_.MakeRoom(memory_)) return nullptr;
   const char* const name = names_->Copy(text);
   ZoneNode* const child = name != nullptr ? nodes_.Add(kRootKey, memory_) : nullptr;
   if (child == nullptr) return nullptr;

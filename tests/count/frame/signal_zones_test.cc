@@ -1,6 +1,9 @@
 // Zones in signal handlers: each is either counted or dropped, and the sums of the zones around it stay whole.
+#include <sys/mman.h>
+
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -114,6 +117,50 @@ TEST_CASE("frames: zones of signals that come at any time are counted or dropped
   CHECK(CallsOf(zones, "inner", "") == 10 * rounds);
   CHECK(CallsOf(zones, "handler", "") + frames.Stats().dropped == handled);
   CHECK(frames.Stats().mismatched == 0);
+}
+
+// No memory for new zones and distributions, and a signal whenever some would be needed. handled: the handlers' zones;
+// refused: those without counts.
+std::atomic<uint64_t> refused{0};
+
+void* InterruptedMmap(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
+  if ((flags & MAP_ANONYMOUS) == 0) return sys::kLinux.mmap(address, size, protection, flags, fd, offset);
+  if (counter != nullptr) {
+    FrameCounter::Zone zone(*counter, {"handler"});
+    FrameRecord counts;
+    zone.End(counts);
+    handled.fetch_add(1);
+    if (counts.missing == ~0u) refused.fetch_add(1);
+  }
+  errno = ENOMEM;
+  return MAP_FAILED;
+}
+
+// The frames that wait are added to distributions, which take their memory from where a new zone takes its own.
+TEST_CASE("frames: a zone of a handler that interrupts a read of the results is dropped") {
+  std::vector<std::string> names;
+  for (int i = 0; i < 400; ++i) names.push_back("zone " + std::to_string(i));
+  testing::FakeKernel fake;
+  FrameCounter frames({.events = kEvents, .max_zones = 1000});
+  fake.below().mmap = InterruptedMmap;
+  handled = 0;
+  frames.Mark();
+  { PERFKIT_ZONE(frames, "handler"); }
+  for (int frame = 0; frame < 20; ++frame) {  // takes all memory
+    for (const std::string& name : names) {
+      const FrameCounter::Zone zone(frames, {name.c_str()});
+    }
+    frames.Mark();
+  }
+  counter = &frames;
+  frames.history();
+  counter = nullptr;
+  CHECK(handled > 0);
+  CHECK(refused == handled);
+  const FrameStats stats = frames.Stats();
+  CHECK(stats.dropped > handled);
+  CHECK(stats.unplaced > 0);
+  CheckLaw(frames.zones(), frames.size());
 }
 
 }  // namespace

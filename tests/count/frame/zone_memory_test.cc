@@ -106,6 +106,34 @@ TEST_CASE("zone tree: a zone without memory is dropped and counted, and one that
   CheckLaw(tree);
 }
 
+void* MmapOfOnePage(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
+  if (size <= sys::PageSize()) return CountedMmap(address, size, protection, flags, fd, offset);
+  errno = ENOMEM;
+  return MAP_FAILED;
+}
+
+TEST_CASE("zone tree: a zone that is dropped again and again takes no memory for its name") {
+  testing::FakeKernel kernel;
+  kernel.below().mmap = MmapOfOnePage;
+  ZoneTree tree({.events = 1});  // a step of its memory is more than a page, one of its names' is not
+  MadeUpReader reader(14);
+  BeginFrame(tree, reader.now());
+  const std::vector<std::string> names = Names(100, "");
+  for (const std::string& name : names) {
+    Enter(tree, reader, name.c_str());
+    Leave(tree, reader);
+  }
+  mapped_bytes = 0;
+  const std::string long_name(200, 'n');
+  for (int i = 0; i < 1000; ++i) {
+    Enter(tree, reader, long_name.c_str());
+    Leave(tree, reader);
+  }
+  CHECK(mapped_bytes == 0);
+  EndFrame(tree, reader.now(), 0);
+  CHECK(tree.dropped() >= 1000);
+}
+
 TEST_CASE("zone tree: zones nest as deep as they may") {
   MadeUpReader reader(12);
   ZoneTree tree({.events = kEvents, .max_zones = 1000, .max_depth = 300});
