@@ -31,10 +31,15 @@ class BaseRenewer {
     quick_read_ticks_ = quick_read_ticks;
   }
   void SetSwitchRing(open::LiveRing ring) { switch_ring_ = std::move(ring); }
+  // As SetClock, with the event of the switch ring, which is a clock.
+  void SetClockOfSwitchRing(uint64_t quick_read_ticks) {
+    clock_has_switch_ring_ = true;
+    quick_read_ticks_ = quick_read_ticks;
+  }
   // Counts migrations from here, on CPU `cpu`. Requires the switch ring.
   void StartMigrations(uint32_t cpu) { migrations_[0].Start(*switch_ring_, cpu); }
 
-  const std::optional<open::LiveRing>& clock() const { return clock_; }
+  const std::optional<open::LiveRing>& clock() const { return clock_has_switch_ring_ ? switch_ring_ : clock_; }
   const std::optional<open::LiveRing>& switch_ring() const { return switch_ring_; }
 
   // Returns false if there is no base now. `gapped()` returns the events that are counted from switch records.
@@ -43,7 +48,7 @@ class BaseRenewer {
 
   // Reads the clock from the kernel. Returns false if that gave no number. Requires the clock.
   bool ReadClock(uint64_t& time_ns) const noexcept {
-    return sys::kernel().read(clock_->fd(), &time_ns, sizeof(time_ns)) == sizeof(time_ns);
+    return sys::kernel().read(clock()->fd(), &time_ns, sizeof(time_ns)) == sizeof(time_ns);
   }
   // Returns the migrations as of the base; and up to now, without changing the base, so that the counter is complete
   // whenever a signal handler comes.
@@ -74,6 +79,7 @@ class BaseRenewer {
 
   std::optional<open::LiveRing> switch_ring_;
   std::optional<open::LiveRing> clock_;
+  bool clock_has_switch_ring_ = false;  // The clock is switch_ring_, not clock_.
   uint64_t quick_read_ticks_ = 0;
   // The current one and the next one, which comes into force as a whole.
   std::array<MigrationCounter, 2> migrations_;
@@ -93,7 +99,7 @@ bool BaseRenewer::Renew(detail::ReadPlan& plan, Gapped&& gapped) noexcept {
   if ((plan.base.version & 1) != 0 && renewer_ != here) return false;
   base.version = plan.base.version;
   base.epoch = LoadShared(plan.page->lock);
-  if (clock_ && !ReadClockBase(plan, base)) return false;
+  if (clock() && !ReadClockBase(plan, base)) return false;
   MigrationCounter migrations = migrations_[in_force_];
   if (plan.migration_index < kMaxEvents) migrations.Update(*switch_ring_);
   std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -197,22 +197,47 @@ absl::Status SourceBuilder::NeedEpochPage() {
 
 absl::Status SourceBuilder::OpenClock(size_t i) {
   if (source_->base_.clock()) return absl::InvalidArgumentError(Asked(i) + ": it is in the set already");
-  absl::StatusOr<open::LiveRing> clock = open::LiveRing::Open(RequestFor(i), 0, rights_);
-  if (!clock.ok()) return clock.status();
-  const TickRate rate = TickRateOf(*clock->page());
+  const bool has_switch_ring = clock_has_switch_ring_ && i == clock_slot_;
+  std::optional<open::LiveRing> clock;
+  if (!has_switch_ring) {
+    absl::StatusOr<open::LiveRing> opened = open::LiveRing::Open(RequestFor(i), 0, rights_);
+    if (!opened.ok()) return opened.status();
+    clock = *std::move(opened);
+  }
+  const TickRate rate = TickRateOf(*(has_switch_ring ? source_->base_.switch_ring() : clock)->page());
   if (rate.ns_per_tick_q32 == 0) return absl::UnavailableError("this machine has no tick counter for user space");
   detail::ReadPlan& plan = source_->plan_;
   plan.ns_per_tick_q32 = rate.ns_per_tick_q32;
   plan.max_age_ticks = rate.ticks_per_ms * kMaxAgeMs;
   plan.clock_index = static_cast<uint8_t>(i);
-  source_->base_.SetClock(*std::move(clock), rate.ticks_per_ms / kQuickReadsPerMs);
+  const uint64_t quick_read_ticks = rate.ticks_per_ms / kQuickReadsPerMs;
+  if (has_switch_ring) {
+    source_->base_.SetClockOfSwitchRing(quick_read_ticks);
+  } else {
+    source_->base_.SetClock(*std::move(clock), quick_read_ticks);
+  }
   plan.page = source_->base_.clock()->page();
   return absl::OkStatus();
 }
 
+// Returns true if the set's task-clock, which is opened last, will be read as the thread's clock: then its event may
+// write the records of switches, and the set has one event less to be switched with its thread.
+bool SourceBuilder::ClockCarriesSwitches() const {
+  if (clock_slot_ == kNoSlot || (banned_ >> clock_slot_ & 1) != 0) return false;
+  if (options_.only_path && *options_.only_path != ReadPath::kThreadClock) return false;
+  const std::span<const ReadPath> paths = PathsFor(event(clock_slot_), target_);
+  return !paths.empty() && paths[0] == ReadPath::kThreadClock && CheckModifiers(event(clock_slot_)).ok();
+}
+
 absl::Status SourceBuilder::NeedSwitchRing() {
   if (source_->base_.switch_ring()) return absl::OkStatus();
-  absl::StatusOr<open::LiveRing> ring = OpenSwitchRing(detailed_switches_, rights_);
+  const auto open_ring = [&] {
+    return clock_has_switch_ring_ ? OpenWithSwitchRing(RequestFor(clock_slot_), detailed_switches_, rights_)
+                                  : OpenSwitchRing(detailed_switches_, rights_);
+  };
+  clock_has_switch_ring_ = ClockCarriesSwitches();
+  absl::StatusOr<open::LiveRing> ring = open_ring();
+  if (!ring.ok() && std::exchange(clock_has_switch_ring_, false)) ring = open_ring();
   if (!ring.ok()) return ring.status();
   source_->base_.SetSwitchRing(*std::move(ring));
   UsePage(source_->base_.switch_ring()->page());

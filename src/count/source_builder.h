@@ -50,6 +50,7 @@ class SourceBuilder {
   absl::Status OpenNewGroups(size_t i, uint64_t optional_config1);
   void FlagExclusions(size_t i);
   PerfGroup& GroupOf(size_t i);
+  bool ClockCarriesSwitches() const;
   absl::Status NeedSwitchRing();
   absl::Status ExplainKernelSide(size_t i, const absl::Status& status) const;
 
@@ -84,7 +85,8 @@ class SourceBuilder {
   bool detailed_switches_ = false;  // Migrations are counted from switch records.
   bool can_multiplex_ = false;  // Some event can. Then one group may hold all, and its times are those of all members.
   static constexpr size_t kNoSlot = ~size_t{0};
-  size_t clock_slot_ = kNoSlot;  // A task-clock that can be the time of a group.
+  size_t clock_slot_ = kNoSlot;         // A task-clock that can be the time of a group.
+  bool clock_has_switch_ring_ = false;  // The event of the switch ring is that task-clock.
   GroupFormat format_;
   std::vector<size_t> open_groups_;  // Indices of Source::groups_ that accept further events: one for each set of CPUs.
 };

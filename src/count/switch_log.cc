@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace perfkit::count {
 namespace {
@@ -26,16 +27,20 @@ absl::StatusOr<open::LiveRing> OpenSwitchRing(bool detailed, const sys::Rights& 
   open::OpenRequest request;
   request.attr.type = sys::kTypeSoftware;
   request.attr.config = sys::kSwDummy;
-  request.attr.context_switch = 1;
   request.attr.exclude_kernel = 1;  // The records are written nevertheless, and every user may ask for them.
   request.attr.exclude_hv = 1;
+  request.asked = "the switch records of this thread";
+  return OpenWithSwitchRing(std::move(request), detailed, rights);
+}
+
+absl::StatusOr<open::LiveRing> OpenWithSwitchRing(open::OpenRequest request, bool detailed, const sys::Rights& rights) {
+  request.attr.context_switch = 1;
   request.attr.watermark = 1;
   request.attr.wakeup_events_or_watermark = ~0u;  // No wake-ups: no reader polls.
   if (detailed) {
     request.attr.sample_id_all = 1;
     request.attr.sample_type = sys::kSampleTid | sys::kSampleTime | sys::kSampleCpu;
   }
-  request.asked = "the switch records of this thread";
   return open::LiveRing::Open(request, detailed ? DetailedPages() : 1, rights);
 }
 

@@ -6,8 +6,10 @@
 
 #include "perfkit/frame_counter.h"
 #include "perfkit/scope.h"
+#include "src/sys/perf_abi.h"
 #include "tests/count/sets.h"
 #include "tests/support/cpus.h"
+#include "tests/support/fake_kernel.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
 
@@ -64,6 +66,69 @@ TEST_CASE("a gap in the records is told, and what begins after it is counted", "
     CHECK(over.count(set, 0).validity == Validity{Validity::kNotCounted});
     CHECK(after.count(set, 0).value == 1);
   }
+}
+
+int g_dummies = 0;  // events that were opened to count nothing
+
+int OpenAndCountDummies(const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group_fd, unsigned long flags) {
+  g_dummies += attr->type == sys::kTypeSoftware && attr->config == sys::kSwDummy ? 1 : 0;
+  return sys::kLinux.perf_event_open(attr, pid, cpu, group_fd, flags);
+}
+
+// Requires that `set` counts switches at `i`.
+void CheckSwitches(const CounterSet& set, size_t i) {
+  for (const int switches : {0, 1, 100}) {
+    Snapshot begin, end;
+    const uint64_t before = testing::SwitchesByUsage();
+    set.Read(begin);
+    const uint64_t inside = testing::SwitchesByUsage();
+    testing::SwitchAway(switches);
+    const uint64_t at_least = testing::SwitchesByUsage() - inside;
+    set.Read(end);
+    const uint64_t at_most = testing::SwitchesByUsage() - before;
+    const Count count = set.Difference(begin, end, i);
+    REQUIRE(count.validity.counted());
+    CHECK(count.value >= at_least);
+    CHECK(count.value <= at_most);
+  }
+}
+
+TEST_CASE("the task-clock of a set writes the records of switches, too", "[switch_log][law]") {
+  testing::FakeKernel fake;
+  fake.below().perf_event_open = OpenAndCountDummies;
+  CounterOptions options;
+  SECTION("bare records") {}
+  SECTION("with CPUs, for migrations") { options.user_only = true; }
+  g_dummies = 0;
+  const CounterSet set = MustOpen(kFour, options);
+  REQUIRE(set.path(0) == ReadPath::kThreadClock);
+  REQUIRE(set.path(2) == ReadPath::kRing);
+  CHECK(g_dummies == 0);
+  CheckSwitches(set, 2);
+  Snapshot begin, end;
+  set.Read(begin);
+  testing::SwitchAway(10);
+  set.Read(end);
+  CHECK(set.Difference(begin, end, 0).value > 0);
+}
+
+// A task-clock that stands still.
+ssize_t ReadStoppedClock(int fd, void* buffer, size_t size) {
+  const ssize_t got = sys::kLinux.read(fd, buffer, size);
+  if (size == sizeof(uint64_t)) *static_cast<uint64_t*>(buffer) = 1'000'000;
+  return got;
+}
+
+TEST_CASE("switches are counted by an event of their own if the task-clock is not", "[switch_log][law]") {
+  testing::FakeKernel fake;
+  fake.below().perf_event_open = OpenAndCountDummies;
+  fake.below().read = ReadStoppedClock;
+  g_dummies = 0;
+  const CounterSet set = MustOpen(std::array{EventSpec(event::kTaskClock), EventSpec(event::kContextSwitches)});
+  REQUIRE(set.path(0) != ReadPath::kThreadClock);
+  REQUIRE(set.path(1) == ReadPath::kRing);
+  CHECK(g_dummies > 0);
+  CheckSwitches(set, 1);
 }
 
 // By records for an ordinary user, else by the kernel's own event, which has no gaps.

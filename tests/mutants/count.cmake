@@ -115,3 +115,7 @@ mutant(labels_of_forgotten_times FILE src/count/task/task_labels.cc TEST count_t
 ]]
        TO [[]]
        SAYS "A sample at a time that is forgotten is said to be outside of tasks.")
+mutant(refused_clock_carries_switches FILE src/count/source_builder.cc TEST count_test CASES "switches are counted by an event of their own*"
+       FROM [[if (clock_slot_ == kNoSlot || (banned_ >> clock_slot_ & 1) != 0) return false;]]
+       TO [[if (clock_slot_ == kNoSlot) return false;]]
+       SAYS "A set has two task-clock events, of which one only costs, after the self-test has refused the thread's clock.")
