@@ -3,7 +3,10 @@
 #include <perfkit/metric.h>
 #include <perfkit/tracy.h>
 
+#include <algorithm>
+#include <barrier>
 #include <chrono>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -136,6 +139,77 @@ void PerfkitFirstZone(benchmark::State& state) {
   }
 }
 BENCHMARK(PerfkitFirstZone)->Name("Zone/first_of_thread")->UseManualTime();
+
+// Returns the process's memory that belongs to no file, in KiB: heap, stacks, and what the library has mapped; 0 if the
+// kernel does not tell (before Linux 5.0).
+double AnonymousKiB() {
+  std::ifstream rollup("/proc/self/smaps_rollup");
+  for (std::string line; std::getline(rollup, line);) {
+    if (line.starts_with("Anonymous:")) return std::stod(line.substr(line.find(':') + 1));
+  }
+  return 0;
+}
+
+// Touches stack and heap as the library may do later, so that only its own memory is new then.
+void TouchStackAndHeap() {
+  std::vector<std::vector<char>> pieces;
+  for (int i = 0; i < 300; ++i) pieces.emplace_back(100);
+  char stack[100'000];
+  std::fill(std::begin(stack), std::end(stack), 1);
+  benchmark::DoNotOptimize(pieces);
+  benchmark::DoNotOptimize(stack);
+}
+
+// Enters all zones, four deep.
+void EnterAll(perfkit::FrameCounter& frames, const std::vector<perfkit::ZoneId>& zones) {
+  constexpr size_t kDepth = 4;
+  for (size_t i = 0; i < zones.size(); i += kDepth) {
+    for (size_t d = 0; d < kDepth; ++d) frames.Enter(zones[i + d]);
+    for (size_t d = 0; d < kDepth; ++d) frames.Leave();
+  }
+}
+
+// Workers with 36 zones each in 50 frames: the memory that each of them takes, and the time of all.
+void PerfkitWorkers(benchmark::State& state) {
+  constexpr ptrdiff_t kWorkers = 32;
+  constexpr int kZones = 36, kFrames = 50;
+  perfkit::FrameCounter frames({.events = Four()});
+  if (!AllCounted(state, frames)) return;
+  std::vector<perfkit::ZoneId> zones;
+  for (int i = 0; i < kZones; ++i) zones.push_back(frames.DefineZone("a zone of a worker " + std::to_string(i)));
+  double kib = 0;
+  for (auto _ : state) {
+    std::barrier turn(kWorkers + 1);
+    std::vector<std::thread> workers;
+    for (ptrdiff_t w = 0; w < kWorkers; ++w) {
+      workers.emplace_back([&] {
+        TouchStackAndHeap();
+        turn.arrive_and_wait();  // All have touched theirs.
+        turn.arrive_and_wait();
+        for (int frame = 0; frame < kFrames; ++frame) {
+          EnterAll(frames, zones);
+          turn.arrive_and_wait();
+        }
+        turn.arrive_and_wait();  // The memory was measured.
+      });
+    }
+    turn.arrive_and_wait();
+    const double before = AnonymousKiB();
+    const auto start = std::chrono::steady_clock::now();
+    turn.arrive_and_wait();
+    for (int frame = 0; frame < kFrames; ++frame) {
+      turn.arrive_and_wait();
+      frames.Mark();
+    }
+    state.SetIterationTime(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    kib = (AnonymousKiB() - before) / kWorkers;
+    if (before == 0) state.SkipWithError("the kernel does not tell the memory of a process");
+    turn.arrive_and_wait();
+    for (std::thread& worker : workers) worker.join();
+  }
+  state.counters["kib"] = kib;
+}
+BENCHMARK(PerfkitWorkers)->Name("Zone/workers")->UseManualTime()->Iterations(1)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace bench

@@ -1,5 +1,5 @@
 // The cost of open counters at each context switch: two threads on one CPU pass a byte through pipes, with two switches
-// in each round. Both threads have the same set. There is no bar: this is the price of being counted.
+// in each round. Both threads have the same set. This is the price of being counted.
 #include <sched.h>
 #include <unistd.h>
 
