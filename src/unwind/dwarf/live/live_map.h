@@ -1,12 +1,13 @@
 // The loaded code with its frozen tables: what walks in signal handlers search.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "src/base/in_handler.h"
 #include "src/base/last_at.h"
 #include "src/sys/own_memory.h"
 #include "src/unwind/dwarf/cfi/code_evidence.h"
@@ -26,16 +27,21 @@ struct LiveModule {
   bool is_ready = true;  // False until its tables are built.
   FrozenTable rules;
   FrozenCfiRows rows;
-  std::vector<AddressRange> installs;  // The code that installs landing pads: InstallCode.
-  AddressRange entry;       // The code at the entry point, if it has no information. Before relocation.
-  FunctionTable functions;  // Empty unless `stays`.
+  std::vector<AddressRange> installs;  // The code that installs landing pads: InstallCode. Before relocation.
+  AddressRange entry;                  // The code at the entry point, if it has no information. Before relocation.
+  FunctionTable functions;             // Empty unless `stays`.
 
   // Returns true if this module is still loaded at its addresses, by its mark. Detects modules that were unloaded after
   // the map was made, and replaced by other ones. A module without a mark has no rules.
   PERFKIT_IN_HANDLER bool IsThere() const { return stays || mark.address == 0 || mark.IsThere(); }
 
-  bool Installs(uint64_t address) const {
-    return std::any_of(installs.begin(), installs.end(), [&](const AddressRange& code) { return code.Holds(address); });
+  // Returns true if `address`, before relocation, is in the code that installs a landing pad.
+  PERFKIT_IN_HANDLER bool Installs(uint64_t address) const {
+    const AddressRange* const codes = installs.data();
+    for (size_t i = 0, count = installs.size(); i < count; ++i) {
+      if (codes[i].Holds(address)) return true;
+    }
+    return false;
   }
 
   size_t bytes() const {
