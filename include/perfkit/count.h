@@ -61,8 +61,8 @@ struct Validity {
   friend constexpr bool operator==(Validity, Validity) = default;
 };
 
-// What a set's numbers of one event are, as far as it matters for their sum with another set's: a set of flags. A number
-// has either kTimed or kUntimed, and a time either kPerfClock or kUsageClock.
+// How a set counts an event, as far as it decides whether the counts of several sets may be added: flags. Each count
+// has either kTimed or kUntimed, and a time of the thread either kPerfClock or kUsageClock.
 struct CountKind {
   enum Flag : uint8_t {
     kUserOnly = 1,     // Validity::kUserOnly.

@@ -22,8 +22,8 @@ namespace perfkit {
 // kernel's entry. Empty for samples in user code. Without a chain (CallStack::kernel) it is the sampled pc alone. A
 // view: valid as long as the record. Thread-safe and async-signal-safe to read; does not allocate.
 //
-// The kernel cuts chains at kernel.perf_event_max_stack pcs, 127 by default. If there are as many frames, the outermost
-// ones may be missing.
+// The kernel cuts chains at kernel.perf_event_max_stack pcs, 127 by default, or with CallStack::kFramePointers at
+// CallStack::depth. If there are as many frames, the outermost ones may be missing.
 class KernelFrames {
  public:
   KernelFrames() = default;

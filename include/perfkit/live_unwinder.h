@@ -62,9 +62,10 @@ class LiveUnwinder {
   // Unwinds the calling thread; the innermost frame is the caller of this function. Thread-safe and async-signal-safe:
   // does not allocate, lock or wait, and preserves errno. Takes 2 KiB of stack and 20-60 ns for each frame.
   //
-  // If the stack has more frames than fit, the walk ends when the room is full (kLimit). Unless `outer`, at most
-  // frames.size(), is not 0: then the walk goes on, and the last `outer` of `frames` are the outermost frames. Those
-  // between are left out, at most about 65,536 of them (UnwoundStack::omitted); then the walk ends there (kLimit).
+  // If the stack has more frames than fit, the walk ends when `frames` is full (kLimit) if `outer` is 0. Otherwise it
+  // goes on: the last `outer` elements of `frames` hold the outermost frames, and those between are left out
+  // (UnwoundStack::omitted). A walk that has left out about 65,536 frames ends (kLimit). An `outer` beyond
+  // frames.size() means frames.size().
   UnwoundStack CurrentStack(std::span<StackFrame> frames, uint32_t outer = 0) noexcept;
 
   // As CurrentStack, for the code that a signal interrupted. `context` is the third argument of an SA_SIGINFO handler.

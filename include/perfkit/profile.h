@@ -243,7 +243,8 @@ struct ProfileAccounting {
   uint64_t naming_cpu_ns = 0;   // Part of own_cpu_ns: to name functions and fill these tables.
   uint64_t kernel_cpu_ns = 0;   // Estimate of the kernel's CPU time for it.
   // A flight recorder (RingMode::kOverwrite): from then on the profile has the samples of all threads, apart from lost
-  // ones and pauses. It has earlier ones, since Profile::from_ns, of some CPUs only. 0: all of the time is covered.
+  // ones and pauses. It has earlier ones, since Profile::from_ns, of some CPUs only. 0 if it is not from a flight
+  // recorder: then all of the time is covered.
   uint64_t whole_from_ns = 0;
   // Sentences: how stacks were taken, which fallbacks were used and why, what was reduced and when.
   std::vector<std::string> notes;

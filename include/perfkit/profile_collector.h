@@ -47,8 +47,8 @@ class ProfileCollector {
   ~ProfileCollector();
 
   // Adds a record. Call it for each record, in the visitor of Drain. At the first sample of a process whose mappings no
-  // record has reported, reads its mappings and name in /proc. Reads no other file, except that
-  // unwinding a dump maps the files of its modules.
+  // record has reported, reads its mappings and name in /proc. Reads no other file, except that unwinding a dump maps
+  // the files of its modules.
   //
   // Several samplers with the same options and different targets may share a collector. Then records are in order of
   // time for each sampler only: samples in code that was mapped since the previous drain may get the names of what was

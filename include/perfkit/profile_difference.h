@@ -88,10 +88,11 @@ struct ProfileDifference {
 absl::StatusOr<ProfileDifference> Difference(const Profile& before, const Profile& after,
                                              const DifferenceOptions& options = {});
 
-// Returns the difference as text; WriteDifference (profile_writer.h) writes it as a page. First functions, by their change of self (with ReportOptions::children: of total), in
-// percentage points or per iteration, with their intervals; changes that may be noise have a "~" and come last. Then
-// calls whose total changed, each below the nearest caller that is shown. `min_percent` is the minimum change, in
-// percent of the total before. Ignores the options `event`, `key`, `bottom_up`, `by_thread` and `accounting`.
+// Returns the difference as text; WriteDifference (profile_writer.h) writes it as a page. First functions, by their
+// change of self (with ReportOptions::children: of total), in percentage points or per iteration, with their intervals;
+// changes that may be noise have a "~" and come last. Then calls whose total changed, each below the nearest caller
+// that is shown. `min_percent` is the minimum change, in percent of the total before. Ignores the options `event`,
+// `key`, `bottom_up`, `by_thread` and `accounting`.
 std::string FormatReport(const ProfileDifference& difference, const ReportOptions& options = {});
 
 }  // namespace perfkit

@@ -53,14 +53,15 @@ struct CallStack {
   uint32_t stack_bytes = 0;  // kUserDump: bytes of the stack, a multiple of 8, at most 60 KiB.
   FullDumps full{};          // kUserDump.
   std::unique_ptr<unwind::LiveWalker> (*stacks)() = nullptr;  // kLive: perfkit::LiveStacks.
-  // Samples in the kernel have the kernel's callers, too (KernelFrames). Dumped and live stacks then take 8 bytes more
-  // for a sample in user code, and about 100 for one in the kernel. No effect if this user may not sample the kernel,
-  // with SamplerOptions::user_only, and if no event with a stack includes the kernel. If false, a sample in the kernel
-  // has the sampled pc and the user's frames alone.
+  // Samples in the kernel have the kernel's callers, too (KernelFrames). With dumped and live stacks, that takes 8
+  // bytes more for a sample in user code, and about 100 for one in the kernel. No effect if this user may not sample
+  // the kernel, with SamplerOptions::user_only, or if no event with a stack includes the kernel. If false, a sample in
+  // the kernel has the sampled pc and the user's frames alone.
   bool kernel = true;
-  // kLive: of `depth`, the calls that are kept of the outer end of deeper stacks. Those between are left out
+  // kLive: how many of the `depth` calls are the outermost ones, if the stack is deeper. Those between are left out
   // (LiveStack::omitted), but the walk takes time for them: 20-60 ns each. 0 means that the walk ends at `depth`, so
-  // the root of deeper stacks is not known. Must be less than `depth`.
+  // the root of deeper stacks is not known; if `depth` is 0, too, it means 256. Must be less than `depth` (else
+  // InvalidArgument).
   uint16_t outer = 0;
 
   static constexpr CallStack None() { return {}; }
@@ -118,10 +119,11 @@ struct SampledEvent {
 
 struct SamplerOptions {
   // With several threads (Target::AllThreads, Target::Process, one that inherits): kPerCpu has one ring for each CPU,
-  // shared by all threads, and threads x CPUs x events descriptors; kPerThread has one ring for each thread, and a
-  // thread that starts later is attached at the next Drain or Start: its samples until then are missed, and so are
-  // those of child processes. kAuto is kPerCpu, or kPerThread if descriptors run out (Sampler::ring_status). Other
-  // targets have one ring for each CPU that is sampled, or one for the thread.
+  // shared by all threads, and takes threads x CPUs x (events + 1) descriptors. kPerThread has one ring for each
+  // thread, and takes threads x (events + 3) descriptors; a thread that starts later is attached at the next Drain or
+  // Start, so its samples until then are missed, and child processes are not sampled. kAuto is kPerCpu, or kPerThread
+  // if there are too few descriptors for that (Sampler::ring_status). Other targets have one ring for each CPU that is
+  // sampled, or one for the thread.
   enum class Rings : uint8_t { kPerCpu, kPerThread, kAuto };
 
   std::vector<SampledEvent> events{};
@@ -130,8 +132,8 @@ struct SamplerOptions {
   std::optional<BranchFilter> branches{};
   // Additional fields of samples, as SampleBits: kSampleAddr, kSampleCpu, kSampleWeight, kSampleDataSrc,
   // kSamplePhysAddr, kSampleDataPageSize, kSampleCodePageSize, kSampleRegsUser (the thread's registers in user space),
-  // kSampleRegsIntr (the registers of the sampled code, also in the kernel), kSampleCgroup (the number of
-  // the thread's cgroup, since Linux 5.7; with side_band, CGROUP records have the paths), …. InvalidArgument for fields
+  // kSampleRegsIntr (the registers of the sampled code, also in the kernel), kSampleCgroup (the number of the thread's
+  // cgroup, since Linux 5.7; with side_band, CGROUP records have the paths), and others. InvalidArgument for fields
   // that have options of their own (stack, branches, followers), for AUX, and for kSampleWeight, kSampleDataSrc and
   // kSampleTransaction without a hardware event. Unavailable for registers, except on x86-64 and arm64. All samples of
   // a sampler have the same fields: these, those of the options, and

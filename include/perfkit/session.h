@@ -71,8 +71,8 @@ struct SessionOptions {
   // rings still hold since the last Snapshot. Each CPU has a ring of its own, and their times differ: all CPUs go back
   // to ProfileAccounting::whole_from_ns, some further.
   RingMode mode = RingMode::kStream;
-  // kOverwrite: profiles have no samples that are older than this; 0: all that the rings hold. They go back less far if
-  // `memory_bytes` is too small for that time: ProfileAccounting::whole_from_ns.
+  // kOverwrite: profiles have no samples that are older than this when the profile is made; 0 means no limit. They go
+  // back less far if `memory_bytes` is too small for that time: ProfileAccounting::whole_from_ns.
   std::chrono::nanoseconds keep_last{0};
   // 0: 64 MiB with kStream, 8 MiB with kOverwrite.
   //
@@ -103,8 +103,8 @@ struct SessionOptions {
   std::chrono::nanoseconds stop_after{0};
   // Stops sampling once no thread of the process, apart from the session's own, has run or waited for a CPU for this
   // long: threads that sleep, or wait for disks, locks or input, are idle. A note says so. The same for both clocks, and
-  // in a pause. Each check reads two files of each thread (10 us), when the time may have passed, else once in it.
-  // Requires `own_thread`. 0 means never.
+  // in a pause. The session's thread looks once in this time, so sampling ends after one to two times as long; a look
+  // reads two files of each thread, in 10 us. Requires `own_thread`. 0 means never.
   std::chrono::nanoseconds stop_when_idle{0};
   // A FrameCounter whose zones, frames and counts go into the profile, or nullptr. Each sample is labelled with the
   // path of the innermost zone of its thread, "physics/solve"; zones and frames are in Profile::zones, the counts of
@@ -187,9 +187,10 @@ class Session {
   // FailedPrecondition if Stop was called before.
   absl::StatusOr<Profile> Stop();
   // Returns the profile so far, with names; sampling continues. kOverwrite: returns what the rings hold now, with the
-  // accounting since the previous snapshot; Profile::from_ns is its time, or that of `keep_last` before now. After sampling has ended (running() is false), returns what Stop will
-  // return. kWall: while the session runs, on_ns and off_ns may be wrong by 50 us; both are 0 for a running thread that
-  // has no record yet. Errors: FailedPrecondition after Stop; kOverwrite: Internal if an ioctl fails.
+  // accounting since the previous snapshot; Profile::from_ns is the time of that snapshot, or if that is longer ago,
+  // `keep_last` before now. After sampling has ended (running() is false), returns what Stop will return. kWall: while
+  // the session runs, on_ns and off_ns may be wrong by 50 us; both are 0 for a running thread that has no record yet.
+  // Errors: FailedPrecondition after Stop; kOverwrite: Internal if an ioctl fails.
   absl::StatusOr<Profile> Snapshot();
 
   // Pause stops and Resume restarts writing to the rings. Samples in between count as EventAccounting::paused.

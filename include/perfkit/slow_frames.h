@@ -112,9 +112,9 @@ struct FrameCause {
   uint32_t wait = ProfileSample::kNoWait;  // Of a wait: index of the longest one in Profile::waits.
   // The thread to blame: index in Profile::threads, kNoThread if none or unknown. `thread_stack` is where it was during
   // the wait. `thread_zone` is its innermost zone: for kLock in the middle of the wait, otherwise at the end of the
-  // wait;
-  // "" if none. What other threads did is looked at only if the wait's share is 1/50 of the excess or more: otherwise
-  // `thread_stack` is not known, a thread that no record names is not blamed, and kPriorityInversion is not told apart.
+  // wait; "" if none. What other threads did is looked at only if the wait's share is 1/50 of the excess or more:
+  // otherwise `thread_stack` is not known, a thread that no record names is not blamed, and kPriorityInversion is not
+  // told apart.
   uint32_t thread = kNoThread;
   uint32_t thread_stack = ProfileStack::kRoot;
   StackQuality thread_quality = StackQuality::kNone;

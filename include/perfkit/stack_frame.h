@@ -15,8 +15,8 @@ enum class StackEnd : uint8_t {
   kTruncated,    // The stack exceeds the bytes that were copied.
   kNoMapping,    // A pc lies in no known executable mapping: the caller's, which is not among the frames, or that of
                  // the only frame.
-  kNoInfo,       // The last frame has neither call frame information nor a frame pointer; or it is libgcc's, which is
-                 // replacing its callers by the one that catches an exception, so that its information is wrong.
+  kNoInfo,       // The last frame has neither call frame information nor a frame pointer; or it is in libgcc, which is
+                 // about to jump to a landing pad and has overwritten what its information refers to.
   kUnreadable,   // The caller's frame would be outside of the stack: damaged, or the memory was not present.
   kNoProgress,   // The caller's frame would not be above its callee's: damaged.
   kLimit,        // There are more frames than room for them, or than a walk may leave out (LiveUnwinder).
@@ -51,7 +51,7 @@ struct StackFrame {
 //   f0 f1 f2 … f599 │ f9600 … f9999     room for 1,000 frames, 400 of them for the outermost calls: `outer` is 400,
 //                                       and 9,000 are omitted
 struct UnwoundStack {
-  uint32_t frames = 0;    // Number of frames found.
+  uint32_t frames = 0;    // Number of frames written.
   uint32_t guesses = 0;   // Those of them that are guesses.
   uint32_t stitched = 0;  // Those of them that are stitched: the outermost ones.
   StackEnd end = StackEnd::kNoRegisters;
@@ -63,7 +63,7 @@ struct UnwoundStack {
   uint32_t omitted = 0;
   uint32_t outer = 0;  // 0 if `omitted` is 0.
 
-  // Returns true if no frame is missing.
+  // Returns true if the stack reaches its root and no frame was left out.
   bool complete() const { return end == StackEnd::kRoot && omitted == 0; }
   bool operator==(const UnwoundStack&) const = default;
 };

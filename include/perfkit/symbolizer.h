@@ -113,9 +113,9 @@ struct SymbolizerOptions {
 // Allocates for new modules and locations; a location that was named before takes some ten ns.
 //
 // Code generated at run time has the names that its compiler writes to /tmp/perf-PID.map (node --perf-basic-prof,
-// Java's perf-map-agent, …). Each lookup of such a name first reads the lines that were appended to the file, in about
-// 3 us. If an address was used twice, the latest function counts. A forked process has the names of its own file, and
-// else those of the process that it was forked from, but not at addresses that this one has used twice. The file must
+// Java's perf-map-agent and others). Each lookup of such a name first reads the lines that were appended to the file, in
+// about 3 us. If an address was used twice, the latest function counts. A forked process has the names of its own file;
+// for other addresses, those of its parent's file, except at addresses that the parent has used twice. The file must
 // belong to the user of that process, to root or to this process's user, and must not be a symbolic link.
 class Symbolizer {
  public:
@@ -125,9 +125,9 @@ class Symbolizer {
   ~Symbolizer();
 
   // Adds an MMAP, MMAP2, FORK, EXIT or COMM record; ignores others. Requires records in order of time. Returns true if
-  // the record can change what later pcs mean. At a FORK by an unknown process, reads the mappings of that process in
-  // /proc, or if it has ended, those of the child. Looks at each file without build-id that
-  // is mapped again, because it may have been changed.
+  // the record can change what later pcs mean. If the parent in a FORK record is unknown, reads its mappings in /proc,
+  // or if it has ended, those of the child. Looks at each file without build-id that is mapped again, because it may
+  // have been changed.
   bool Add(const RawRecord& record, const SampleLayout& layout);
 
   // Replaces the known mappings of process `pid` by its current ones, from /proc. Errors: NotFound if there is no such
@@ -135,8 +135,8 @@ class Symbolizer {
   absl::Status AddProcess(pid_t pid);
 
   // Returns the location of `pc` by the mappings that process `pid` has after the latest record. `mode` is
-  // Sample::cpu_mode(), or the mode of that part of a call chain. Reads no file, except /proc/PID/status at
-  // the first pc in generated code of a forked process. For a return address, pass the address minus 1.
+  // Sample::cpu_mode(), or the mode of that part of a call chain. Reads no file, except /proc/PID/status at the first
+  // pc in generated code of a forked process. For a return address, pass the address minus 1.
   CodeLocation Locate(uint32_t pid, uint64_t pc, CpuMode mode = CpuMode::kUser);
   // Returns the function at a location.
   Symbol Name(CodeLocation location);

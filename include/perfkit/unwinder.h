@@ -93,6 +93,7 @@ struct JoinedStack {
   UnwoundStack user;  // The frames after them.
 
   size_t frames() const { return size_t{kernel_frames} + user.frames; }
+  // Returns true if both parts are complete. Always false for kernel threads, which have no user code.
   bool complete() const { return user.complete() && !kernel_cut; }
   bool operator==(const JoinedStack&) const = default;
 };
@@ -112,8 +113,8 @@ class Unwinder {
   ~Unwinder();
 
   // Adds an MMAP, MMAP2, FORK, EXIT or COMM record; ignores others. Requires records in order of time. Returns true if
-  // the record can change what later pcs mean. At a FORK by an unknown process, reads the mappings of that process in
-  // /proc, or if it has ended, those of the child.
+  // the record can change what later pcs mean. If the parent in a FORK record is unknown, reads its mappings in /proc,
+  // or if it has ended, those of the child.
   bool Add(const RawRecord& record, const SampleLayout& layout);
 
   // Replaces the known mappings of process `pid` by its current ones, from /proc. Errors: NotFound if there is no such
