@@ -60,6 +60,18 @@ class DifferenceText {
     return (value < 0 ? "-" : sign ? "+" : "") + text;
   }
 
+  // Without weights, the shares of a side are not known.
+  bool HasValues(const Profile::Sum& side) const { return difference_.per_iteration || side.weight != 0; }
+  std::string Before(const ProfileChange& change) const {
+    return HasValues(difference_.before) ? Number(change.before, false) : "-";
+  }
+  std::string After(const ProfileChange& change) const {
+    return HasValues(difference_.after) ? Number(change.after, false) : "-";
+  }
+  std::string Change(double change) const {
+    return HasValues(difference_.before) && HasValues(difference_.after) ? Number(change, true) : "-";
+  }
+
   std::string_view Unit() const {
     if (difference_.unit == ProfileUnit::kNanoseconds) return " ns";
     return difference_.unit == ProfileUnit::kBytes ? " B" : "";
@@ -103,8 +115,8 @@ class DifferenceText {
         continue;
       }
       const ProfileChange& change = ChangeOf(*function);
-      table.AddRow({(change.is_noise() ? "~ " : "") + Number(change.change(), true), Number(change.low, true),
-                    Number(change.high, true), Number(change.before, false), Number(change.after, false),
+      table.AddRow({(change.is_noise() ? "~ " : "") + Change(change.change()), Change(change.low), Change(change.high),
+                    Before(change), After(change),
                     absl::StrFormat("%s, %s", CountText(change.before_samples), CountText(change.after_samples)),
                     function->module, (function->kernel ? "[k] " : "[.] ") + function->name});
     }
@@ -120,7 +132,8 @@ class DifferenceText {
     };
     std::string text;
     size_t lines = 0, left_out = 0;
-    std::vector<Open> open{{}};
+    std::vector<Open> open;
+    if (!difference_.nodes.empty()) open.emplace_back();
     while (!open.empty()) {
       Open at = open.back();
       open.pop_back();
@@ -151,8 +164,8 @@ class DifferenceText {
   }
 
   std::string CallLine(const ProfileDifference::Node& node, uint32_t indent, bool is_direct) const {
-    std::string line = absl::StrFormat("  %9s  %9s  %9s  ", Number(node.total.change(), true),
-                                       Number(node.total.before, false), Number(node.total.after, false));
+    std::string line =
+        absl::StrFormat("  %9s  %9s  %9s  ", Change(node.total.change()), Before(node.total), After(node.total));
     constexpr uint32_t kMaxIndent = 20;
     line += std::string(std::min(indent, kMaxIndent) * size_t{2}, ' ');
     if (!is_direct) line += "... ";

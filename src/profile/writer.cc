@@ -66,10 +66,9 @@ absl::Status CannotShow(std::string_view what, std::string_view path, const Prof
     if (other.*writer != nullptr) extensions += absl::StrFormat(" %s", other.extensions[0]);
   }
   if (extensions.empty()) extensions = " formats of the component perfkit::exporters, which is not linked";
-  return absl::Status(
-      absl::StatusCode::kInvalidArgument,
-      absl::StrFormat("cannot write %s: the format %s does not show %s. Remedy: choose one of%s", path, format.name, what,
-                      extensions));
+  return absl::Status(absl::StatusCode::kInvalidArgument,
+                      absl::StrFormat("cannot write %s: the format %s does not show %s. Remedy: choose one of%s", path,
+                                      format.name, what, extensions));
 }
 
 // Its nodes are a tree of known functions, parents before their children.
@@ -77,9 +76,16 @@ absl::Status CheckDifference(const ProfileDifference& difference) {
   for (size_t i = 0; i < difference.nodes.size(); ++i) {
     const ProfileDifference::Node& node = difference.nodes[i];
     const bool is_root = i == 0 && node.parent == 0 && node.function == UINT32_MAX;
-    if (is_root || (node.parent < i && node.function < difference.functions.size())) continue;
-    return absl::Status(absl::StatusCode::kInvalidArgument,
-                        absl::StrFormat("cannot write the difference: its node %d has no parent or no function", i));
+    const bool is_call = node.parent < i && node.function < difference.functions.size();
+    bool is_whole = is_root || is_call;
+    for (uint32_t k = 0; k < node.children && is_whole; ++k) {
+      const uint64_t child = uint64_t{node.first_child} + k;
+      is_whole = child > i && child < difference.nodes.size() && difference.nodes[child].parent == i;
+    }
+    if (is_whole) continue;
+    return absl::Status(
+        absl::StatusCode::kInvalidArgument,
+        absl::StrFormat("cannot write the difference: its node %d has no parent, no function or no such children", i));
   }
   return absl::OkStatus();
 }

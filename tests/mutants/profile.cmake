@@ -73,3 +73,9 @@ mutant(only_reference_is_none FILE src/profile/frame_cut.cc TEST profile_test CA
 mutant(each_timeout_is_a_kind FILE src/profile/wait_text.cc TEST profile_test CASES "[wait_text]"
        FROM [[= sys::WithoutTimeout(whole);]] TO [[= whole;]]
        SAYS "Sleeps of 2.1 and 2.2 ms are different parts of a frame.")
+mutant(share_of_nothing_is_zero FILE src/profile/difference_report.cc TEST profile_test CASES "an empty profile tells nothing"
+       FROM [[return difference_.per_iteration || side.weight != 0;]] TO [[return difference_.per_iteration || side.weight + 1 != 0;]]
+       SAYS "The report of a difference with an empty profile says that its functions took 0 % there.")
+mutant(children_of_others FILE src/profile/writer.cc TEST profile_test CASES "a difference whose nodes are no tree*"
+       FROM [[is_whole = child > i && child]] TO [[is_whole = child == UINT64_MAX || child]]
+       SAYS "The text of a difference is read from outside of its nodes, or has no end.")

@@ -223,6 +223,9 @@ TEST_CASE("an empty profile tells nothing", "[profile][difference]") {
   const auto difference = Difference(SampleProfile(), empty);
   REQUIRE(difference.ok());
   for (const ProfileDifference::Function& function : difference->functions) CHECK(function.self.is_noise());
+  // Shares of nothing are not known, and not 0.
+  CHECK_THAT(FormatReport(*difference),
+             Catch::Contains(" ~ -     -   -   60.00      -    60, 0  app") && !Catch::Contains(" 0.00 "));
   CHECK(Difference(empty, empty)->functions.empty());
   CHECK_THAT(FormatReport(*Difference(empty, empty)), Catch::Contains("no call's total changed"));
 }

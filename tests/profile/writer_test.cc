@@ -62,6 +62,24 @@ TEST_CASE("a difference is a file of text, and no other format of the core's sho
   CHECK(FilesIn(folder) == 1);
 }
 
+TEST_CASE("a difference whose nodes are no tree is not written", "[profile][writer]") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/change.txt";
+  CHECK(WriteDifference({}, path) == absl::OkStatus());  // no nodes
+  const auto difference = Difference(SampleProfile(), SampleProfile());
+  REQUIRE(difference.ok());
+  using Node = ProfileDifference::Node;
+  const auto is_refused = [&](void (*change)(Node&)) {
+    ProfileDifference changed = *difference;
+    change(changed.nodes[0]);
+    return WriteDifference(changed, path).code() == absl::StatusCode::kInvalidArgument;
+  };
+  CHECK(is_refused([](Node& root) { root.first_child = 0; }));
+  CHECK(is_refused([](Node& root) { root.first_child = UINT32_MAX; }));
+  CHECK(is_refused([](Node& root) { root.children = 1'000'000; }));
+  CHECK(is_refused([](Node& root) { root.function = 0; }));
+}
+
 TEST_CASE("a profile that does not fit together is not written", "[profile][writer]") {
   const TempFolder folder;
   Profile profile = SampleProfile();

@@ -64,18 +64,30 @@ class DifferenceModel {
     return found;
   }
 
+  // Without weights, the shares of a side are not known.
+  isKnown(side) {
+    return this.per_iteration || this[side].weight > 0;
+  }
+
+  get isCompared() {
+    return SIDES.every((side) => this.isKnown(side));
+  }
+
   // A value as text: a share in percent, or a weight per iteration.
-  valueText(value) {
+  valueText(value, side) {
+    if (!this.isKnown(side)) return '–';
     return this.per_iteration ? amount(value, this.unit) : percent(value, 1);
   }
 
   // A change as text, without its unit: percentage points have none that is short.
   changeText(change) {
+    if (!this.isCompared) return '–';
     if (change === 0) return '0';
     const sign = change > 0 ? '+' : '−', size = Math.abs(change);
     if (this.per_iteration) return sign + amount(size, this.unit);
     const points = size * 100;
-    return points < 0.01 ? `${sign}< 0.01` : sign + Number(points.toFixed(points < 10 ? 2 : 1));
+    if (points < 0.0001) return `${sign}0.0000`;
+    return sign + Number(points < 0.1 ? points.toPrecision(1) : points.toFixed(points < 10 ? 2 : 1));
   }
 
   get changeUnit() {

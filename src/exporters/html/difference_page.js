@@ -2,6 +2,12 @@
 // shrank, and a table of functions. What can't be told from noise is grey, and says so.
 const VERDICTS = {'1': 'grew', '-1': 'shrank', '0': '~ can’t be told from noise'};
 
+// A name in two: of the first part only the beginning is shown if there is no room. The end tells more than the middle.
+function halves(name) {
+  const cut = Math.max(0, name.length - 14), isInside = /[\udc00-\udfff]/.test(name[cut]);
+  return isInside ? [name.slice(0, cut - 1), name.slice(cut - 1)] : [name.slice(0, cut), name.slice(cut)];
+}
+
 class DifferencePage extends Page {
   makeViews() {
     this.graph = new ComparisonGraph(this.model, this.palette, element('graph'));
@@ -10,7 +16,7 @@ class DifferencePage extends Page {
     document.body.classList.add('difference');
     for (const id of ['tracks', 'events', 'filters']) element(id).hidden = true;
     element('side').hidden = false;
-    Object.assign(this.state, {isBefore: false, of: 'self', sortBy: 'change'});
+    Object.assign(this.state, {isBefore: this.model.after.weight === 0, of: 'self', sortBy: 'change'});
   }
 
   writeHeader() {
@@ -19,7 +25,7 @@ class DifferencePage extends Page {
     const side = ({weight, samples}) => `${amount(weight, model.unit)} in ${count(samples, 'sample')}`;
     document.title = `${name}: difference · perfkit`;
     element('program').textContent = model.per_iteration
-        ? `${name}: ${model.valueText(root.before)} → ${model.valueText(root.after)} of ${event} per iteration`
+        ? `${name}: ${model.valueText(root.before, 'before')} → ${model.valueText(root.after, 'after')} of ${event} per iteration`
         : `${name}: shares of ${event}`;
     const isTold = root.verdict !== 0 && root.before > 0;
     const grown = model.per_iteration ? [isTold ? `${root.change > 0 ? '+' : '−'}${percent(Math.abs(root.change), root.before)}`
@@ -89,7 +95,8 @@ class DifferencePage extends Page {
     super.showSearch();
     const {model, state} = this;
     if (!state.hit) return;
-    const shares = SIDES.map((side) => percent(model.matched(model.trees[side], state.hit).weight, model.trees[side].total[0]));
+    const shares = SIDES.map((side) => model[side].weight > 0
+      ? percent(model.matched(model.trees[side], state.hit).weight, model.trees[side].total[0]) : '–');
     element('matched').replaceChildren(make('b', shares.join(' → ')), ' matched');
   }
 
@@ -110,15 +117,18 @@ class DifferencePage extends Page {
     const {state, model} = this, {functions} = model, most = 400;
     this.sortRows();
     const shown = this.rows.filter((row) => !state.hit || state.hit[row.fn]);
-    const widest = Math.max(...this.rows.map((row) => Math.abs(row.change)), 0);
+    const widest = model.isCompared ? this.rows.reduce((most, row) => Math.max(most, Math.abs(row.change)), 0) : 0;
     element('functions').querySelector('tbody').replaceChildren(...shown.slice(0, most).map((row) => {
       const {name, module, kernel} = functions[row.fn], tr = make('tr', '', {className: row.verdict === 0 ? 'noise' : ''});
       const change = make('td', (row.verdict === 0 ? '~ ' : '') + model.changeText(row.change));
       change.style.setProperty('--share', widest > 0 ? (Math.abs(row.change) / widest) * 100 : 0);
       change.style.setProperty('--bar', verdictColor(row.verdict));
-      const last = make('td', name, {title: `${name}\n${kernel ? 'kernel' : model.moduleName(module)}`});
+      const last = make('td', ''), ends = make('div', '', {className: 'ends'});
+      ends.append(...halves(name).map((half) => make('span', half)));
+      last.append(ends);
+      Object.assign(last, {title: `${name}\n${kernel ? 'kernel' : model.moduleName(module)}`});
       const interval = make('td', `${model.changeText(row.low)} … ${model.changeText(row.high)}`);
-      tr.append(change, interval, make('td', model.valueText(row.before)), make('td', model.valueText(row.after)), last);
+      tr.append(change, interval, make('td', model.valueText(row.before, 'before')), make('td', model.valueText(row.after, 'after')), last);
       tr.addEventListener('click', () => this.search(`^${name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`));
       return tr;
     }));
@@ -135,13 +145,13 @@ class DifferencePage extends Page {
   }
 
   describe(node) {
-    const {model, tree} = this, change = model.changes[node], text = (value) => model.valueText(value);
+    const {model, tree} = this, change = model.changes[node], text = (value, side) => model.valueText(value, side);
     const {module, kernel} = node === 0 ? {} : model.functions[tree.fn[node]];
-    const self = (side) => text(model.trees[side].self[node] * model.of(side));
+    const self = (side) => text(model.trees[side].self[node] * model.of(side), side);
     return [
       node > 0 && (kernel ? 'kernel' : model.moduleName(module)),
-      ...SIDES.map((side) => `${side} ${text(change[side])} in ${count(change[`${side}Samples`], 'sample')}, of it self ${self(side)}`),
-      `change ${model.changeText(change.change)}${model.changeUnit}, with ${percent(model.confidence, 1)} confidence between ` +
+      ...SIDES.map((side) => `${side} ${text(change[side], side)} in ${count(change[`${side}Samples`], 'sample')}, of it self ${self(side)}`),
+      model.isCompared && `change ${model.changeText(change.change)}${model.changeUnit}, with ${percent(model.confidence, 1)} confidence between ` +
           `${model.changeText(change.low)} and ${model.changeText(change.high)}`,
       node > 0 && change.beforeSamples === 0 ? 'only after' : node > 0 && change.afterSamples === 0 && 'only before',
       VERDICTS[change.verdict],

@@ -197,6 +197,16 @@ TEST_CASE("per iteration, the page tells how much longer an iteration takes", "[
   CHECK_THAT(head(100, 104), Catch::Contains("~ can’t be told from noise"));
 }
 
+TEST_CASE("shares of a profile without samples are not known", "[readers][difference]") {
+  NEED_BROWSER();
+  const Profile none = ProfileOf({}), some = ProfileOf({{"Same", 10}});
+  const Json before =
+      BrowseDifference(Compare(none, some), {Eval("perfkit.table()"), Eval("perfkit.shown().isBefore")});
+  CHECK(before == Json::array({{{"~ –", "– … –", "–", "100 %", "Same"}}, false}));
+  const Json after = BrowseDifference(Compare(some, none), {Eval("perfkit.table()"), Eval("perfkit.shown().isBefore")});
+  CHECK(after == Json::array({{{"~ –", "– … –", "100 %", "–", "Same"}}, true}));
+}
+
 TEST_CASE("hostile names of a difference are shown as text, and an empty one has a page", "[readers][difference]") {
   NEED_BROWSER();
   const Profile hostile = HostileProfile();
