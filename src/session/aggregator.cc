@@ -85,6 +85,7 @@ void Aggregator::Add(const SamplerRecord& record, const SampleLayout& layout) {
     if (options_.locks != nullptr) options_.locks->ForgetNames(builder_, layout.TimeOf(record).value_or(0));
   }
   if (options_.unwinder != nullptr) options_.unwinder->Add(record, layout);
+  if (record.type == static_cast<uint32_t>(RecordType::kLost)) timelines_.stolen.Lose();
   // Records come in order of time, except for late ones, so the maximum is the time up to which all is known.
   latest_ns_ = std::max(latest_ns_, layout.TimeOf(record).value_or(0));
   Dispatch(record, layout,
@@ -124,7 +125,7 @@ void Aggregator::AddExit(const ExitRecord& exit) {
 
 // Bounds the memory of a program that keeps starting threads.
 void Aggregator::RetireThreads() {
-  const std::vector<uint32_t> renamed = threads_.Retire(latest_ns_);
+  const std::vector<uint32_t> renamed = threads_.Retire();
   if (renamed.empty()) return;
   const auto is_retired = [&](uint32_t thread) { return thread < renamed.size() && renamed[thread] != thread; };
   // New threads get the indexes of retired ones. Before that, everything that holds such an index must be finished, or
@@ -146,7 +147,9 @@ void Aggregator::RetireThreads() {
   }
   off_cpu_.RenameHolders(renamed);
   GiveBatch();
+  const uint64_t without_time = profile.accounting.times_forgotten;
   MergeThreads(profile, renamed, preempted_wait_);
+  merged_.times_of_ended += profile.accounting.times_forgotten - without_time;
   CountMerged();
 }
 

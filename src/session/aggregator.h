@@ -92,6 +92,12 @@ struct Looks {
   LookPace pace;
 };
 
+// What was merged already.
+struct Merged {
+  size_t bytes = 0;             // of samples that are merged, and of kept frames
+  uint64_t times_of_ended = 0;  // samples that lost their time because their thread became part of a sum
+};
+
 // An entry of the stack table, and its quality. kRoot: no stack is known.
 struct InternedStack {
   uint32_t stack = ProfileStack::kRoot;
@@ -138,6 +144,8 @@ class Aggregator {
   // Decides which of the frames that ended until `until_ns` are kept. Requires that all records until then have been
   // added. UINT64_MAX: all frames. Calls KeepFrames::on_slow_frame.
   void DecideFrames(uint64_t until_ns, const OnNamed& on_named);
+  // Profiles have no zones, tasks and counters of earlier times.
+  void CutTracks(uint64_t from_ns) { timelines_.from_ns = from_ns; }
   void StopTimelines(uint64_t now_ns) { timelines_.Stop(now_ns); }
 
   // Records no more waits for locks.
@@ -155,7 +163,7 @@ class Aggregator {
   // anyway.
   Reductions::Counts Reduced() const {
     const ProfileAccounting& accounting = builder_.profile().accounting;
-    return {.times = options_.keep ? 0 : accounting.times_forgotten,
+    return {.times = options_.keep ? 0 : accounting.times_forgotten - merged_.times_of_ended,
             .stacks = accounting.stacks_forgotten,
             .addresses = stacks_.replaced(),
             .zones = timelines_.zones && !options_.keep ? timelines_.zones->forgotten() : 0,
@@ -220,7 +228,7 @@ class Aggregator {
   uint32_t off_cpu_event_ = 0;
   uint64_t start_ns_ = 0;
   uint64_t latest_ns_ = 0;         // of any record
-  size_t merged_bytes_ = 0;        // of samples that are merged already, and of kept frames
+  Merged merged_;
   LiveEnds ends_;
   GivenBatches given_;
   size_t resolved_ = 0;  // locations whose names were looked up

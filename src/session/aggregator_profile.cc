@@ -80,7 +80,7 @@ void Aggregator::MergeIfFull() {
   Profile& profile = builder_.profile();
   // Half of memory_bytes is for samples. Stacks and locations have limits of their own (Aggregator's constructor).
   const bool keeps = timelines_.keeps_frames();
-  const size_t least = merged_bytes_ + std::max(merged_bytes_ / 2, options_.memory_bytes / (keeps ? 16 : 8));
+  const size_t least = merged_.bytes + std::max(merged_.bytes / 2, options_.memory_bytes / (keeps ? 16 : 8));
   if (BytesOf(profile) <= std::max(keeps ? 0 : options_.memory_bytes / 2, least)) return;
   timelines_.Label(profile.samples);
   ExplainLocks(0);
@@ -141,7 +141,7 @@ void Aggregator::CountMerged() {
   // All were handed out before they were merged.
   given_.samples = profile.samples.size();
   const bool keeps = timelines_.keeps_frames();
-  merged_bytes_ = keeps ? BytesOf(profile) : BytesOfMerged(profile);
+  merged_.bytes = keeps ? BytesOf(profile) : BytesOfMerged(profile);
 }
 
 void Aggregator::DecideFrames(uint64_t until_ns, const OnNamed& on_named) {
@@ -282,6 +282,7 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on
   const size_t samples = builder_.profile().samples.size(), waits = builder_.profile().waits.size();
   OffCpu until_now = off_cpu_;
   until_now.CutAt(now_ns, is_last, [&](const OffCpuSpan& span) { EnterSpan(span); });
+  const uint64_t stacks_forgotten = builder_.profile().accounting.stacks_forgotten;
   std::vector<ProfileSample> under_way = SamplesUnderWay();
   timelines_.Label(builder_.profile().samples);
   timelines_.Label(under_way);
@@ -291,6 +292,7 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on
   Profile profile = builder_.profile();
   builder_.profile().samples.resize(samples);
   builder_.profile().waits.resize(waits);
+  builder_.profile().accounting.stacks_forgotten = stacks_forgotten;  // those under way are counted once they are over
   if (options_.preempters != nullptr) {
     options_.preempters->ForgetWaits();
     options_.preempters->AddAccounting(profile.accounting);
@@ -325,7 +327,8 @@ void Aggregator::ForgetSamples() {
   followers_.Restart(FollowerValues::kNever);
   timelines_.ForgetAll();
   profile.samples.clear();
-  merged_bytes_ = given_.samples = 0;
+  merged_ = {};
+  given_.samples = 0;
   // The wait that all preempted spans share was added first, and stays.
   profile.waits.resize(preempted_wait_ + 1);
   profile.accounting = {};

@@ -4,6 +4,7 @@
 
 #include <fnmatch.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -62,14 +63,16 @@ uint64_t DropThreads(Profile& profile, const std::vector<bool>& is_dropped) {
 
 void KeepThreads(Profile& profile, const KeptThreads& kept) {
   std::vector<bool> is_dropped(profile.threads.size()), is_listed(profile.threads.size(), kept.listed.empty());
+  uint64_t others = 0;
   for (const uint32_t thread : kept.listed) is_listed[thread] = true;
   for (const uint32_t thread : kept.unused) is_dropped[thread] = true;
   for (size_t i = 0; i < is_dropped.size(); ++i) {
     const bool has_name =
         kept.name.empty() || fnmatch(kept.name.c_str(), profile.strings[profile.threads[i].name].c_str(), 0) == 0;
-    if (!is_listed[i] || !has_name) is_dropped[i] = true;
+    if (is_dropped[i] || (is_listed[i] && has_name)) continue;
+    is_dropped[i] = true;
+    others += std::max<uint64_t>(profile.threads[i].ended, 1);  // a sum has several
   }
-  const size_t threads = profile.threads.size() - kept.unused.size();
   const uint64_t dropped = DropThreads(profile, is_dropped);
   if (kept.name.empty() && kept.listed.empty()) return;
   const std::string listed =
@@ -77,7 +80,7 @@ void KeepThreads(Profile& profile, const KeptThreads& kept) {
   const std::string named = kept.name.empty() ? "" : absl::StrFormat(" named \"%s\"", kept.name);
   profile.accounting.notes.push_back(absl::StrFormat(
       "only threads%s%s: %d samples of %d other threads are in the accounting, and not in the profile", listed, named,
-      dropped, threads - profile.threads.size()));
+      dropped, others));
 }
 
 }  // namespace perfkit::session

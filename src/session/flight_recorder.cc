@@ -40,7 +40,7 @@ void FlightRecorder::Describe(Profile& profile, SamplerStats& stats) {
     if (is_clock) stats.events[i].unsampled_ns += too_old_[i].represented;
     left_out += too_old_[i].delivered;
   }
-  profile.from_ns = std::max(from_ns_, cut_ns_);
+  profile.from_ns = from_ns();
   profile.accounting.whole_from_ns = std::max({profile.from_ns, whole_from_ns_, stats.overwritten_until_ns});
   std::vector<std::string>& notes = profile.accounting.notes;
   if (left_out != 0) {

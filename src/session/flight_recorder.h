@@ -20,6 +20,8 @@ class FlightRecorder {
   void Start(uint64_t now_ns) { from_ns_ = whole_from_ns_ = now_ns; }
   // The rings are read next, up to `now_ns`.
   void EndAt(uint64_t now_ns) { cut_ns_ = keep_ns_ != 0 ? now_ns - std::min(now_ns, keep_ns_) : 0; }
+  // Returns the time from which on the next profile has anything.
+  uint64_t from_ns() const { return std::max(from_ns_, cut_ns_); }
   // Returns true for a sample that is older than keep_ns, and counts it: it is no part of the profile, as if it had
   // been overwritten.
   bool IsTooOld(const SamplerRecord& record, const SampleLayout& layout);
@@ -31,7 +33,7 @@ class FlightRecorder {
  private:
   const uint64_t keep_ns_;
   uint64_t cut_ns_ = 0;
-  uint64_t from_ns_ = 0;                    // of the earliest sample
+  uint64_t from_ns_ = 0;                    // when the rings that are read began
   uint64_t whole_from_ns_ = 0;              // from then on all threads write to the rings that are read
   std::vector<EventAccounting> too_old_;    // since the last snapshot
   std::vector<EventAccounting> described_;  // of the sampler, at the last Describe

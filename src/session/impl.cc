@@ -26,7 +26,7 @@ constexpr int kMinLookMs = 4;     // Each round costs the session's thread about
 constexpr int kEarlyLookMs = 1;
 constexpr uint64_t kNamingStepNs = 10'000'000;   // Interval of KeepRecords and `progress` during naming.
 constexpr size_t kFlightMemory = 8 << 20, kStreamMemory = 64 << 20;  // SessionOptions::memory_bytes, if it is 0
-constexpr size_t kMaxSideBandBytes = 1 << 20;    // kOverwrite: older side-band records are older than all samples.
+constexpr size_t kMaxSideBandBytes = 1 << 20;    // kOverwrite: later ones are added before their samples.
 
 std::string ProgramName() {
   const absl::StatusOr<std::string> text = sys::ReadFile("/proc/self/comm");

@@ -26,6 +26,7 @@ Profile Impl::MakeProfile() {
       if (options_.progress && is_step) options_.progress(done);
     };
     aggregator_.ReadTimelines();
+    if (options_.mode == RingMode::kOverwrite) aggregator_.CutTracks(flight_.from_ns());
     aggregator_.DecideFrames(is_last ? UINT64_MAX : at_.drained_ns - kDrainedAfterNs, on_named);
     profile = aggregator_.MakeProfile(now_ns, is_last, on_named);
   }

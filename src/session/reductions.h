@@ -13,7 +13,7 @@ class Reductions {
  public:
   // How much was given up until now.
   struct Counts {
-    uint64_t times = 0;       // samples that were merged
+    uint64_t times = 0;       // samples that were merged for want of memory
     uint64_t stacks = 0;      // samples whose stack was cut
     uint64_t addresses = 0;   // leaves that are known by their module only
     uint64_t zones = 0;       // zones and frames

@@ -70,6 +70,15 @@ void StolenTimes::Compare(uint32_t thread, Thread& state) {
 
 void StolenTimes::Restart() { threads_.clear(); }
 
+void StolenTimes::Lose() {
+  std::erase_if(stolen_, [&](const Stolen& one) {
+    const auto found = threads_.find(one.thread);
+    return found != threads_.end() && !found->second.readings.empty() &&
+           one.to_ns >= found->second.readings.front().at_ns;
+  });
+  Restart();
+}
+
 void StolenTimes::Retire(std::span<const uint32_t> renamed) {
   const auto is_retired = [&](uint32_t thread) { return thread < renamed.size() && renamed[thread] != thread; };
   std::erase_if(threads_, [&](const auto& entry) { return is_retired(entry.first); });

@@ -33,6 +33,9 @@ class StolenTimes {
   void Ran(uint32_t thread, uint64_t at_ns);
   // Drops the readings whose times are not compared yet. To be called if records are missing since the last one.
   void Restart();
+  // Restarts, and takes back what was found between the last two readings that were compared. To be called with a
+  // record that others were lost: it is written once the ring has room again, so they may have been lost before those.
+  void Lose();
   // Forgets the threads that have become sums (ThreadTable::Retire).
   void Retire(std::span<const uint32_t> renamed);
 

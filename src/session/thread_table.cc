@@ -9,11 +9,6 @@
 #include <utility>
 
 namespace perfkit::session {
-namespace {
-
-constexpr uint64_t kLatestNs = 1'000'000'000;  // the last records of an ended thread come within this time
-
-}  // namespace
 
 uint32_t ThreadTable::NewRow(const ProfileThread& thread) {
   std::vector<ProfileThread>& threads = builder_.profile().threads;
@@ -135,7 +130,7 @@ void ThreadTable::AddToSum(uint32_t sum, uint32_t thread) {
   ++retired_;
 }
 
-std::vector<uint32_t> ThreadTable::Retire(uint64_t now_ns) {
+std::vector<uint32_t> ThreadTable::Retire() {
   if (ended_.size() <= kMaxEnded) return {};
   const Profile& profile = builder_.profile();
   std::vector<std::pair<uint32_t, uint32_t>> moves;
@@ -150,11 +145,23 @@ std::vector<uint32_t> ThreadTable::Retire(uint64_t now_ns) {
     AddToSum(sum, thread);
   }
   for (auto& [tid, entry] : by_number_) entry.index = renamed[entry.index];
-  std::erase_if(by_number_, [&](const auto& known) {
-    const Entry& entry = known.second;
-    return profile.threads[entry.index].is_sum() && entry.end_ns + kLatestNs < now_ns;
-  });
+  ForgetLate();
   return renamed;
+}
+
+// Forgets the tids of the earlier half of the threads in sums if they are too many.
+void ThreadTable::ForgetLate() {
+  const std::vector<ProfileThread>& threads = builder_.profile().threads;
+  std::vector<uint64_t> ends_ns;
+  for (const auto& [tid, entry] : by_number_) {
+    if (threads[entry.index].is_sum()) ends_ns.push_back(entry.end_ns);
+  }
+  if (ends_ns.size() <= kMaxLate) return;
+  const auto middle = ends_ns.begin() + static_cast<ptrdiff_t>(ends_ns.size() / 2);
+  std::nth_element(ends_ns.begin(), middle, ends_ns.end());
+  std::erase_if(by_number_, [&](const auto& known) {
+    return threads[known.second.index].is_sum() && known.second.end_ns < *middle;
+  });
 }
 
 }  // namespace perfkit::session

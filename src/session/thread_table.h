@@ -21,6 +21,9 @@ class ThreadTable {
   // Maximum number of sums with a name. Threads with other names are in one more, without a name.
   static constexpr size_t kMaxSums = 256;
 
+  // Maximum number of threads in sums that are known by their tids: a flight recorder reads their samples late.
+  static constexpr size_t kMaxLate = 1 << 15;
+
   // Returns the name of a thread that has no record; "" if it has none.
   using NameSource = std::string (*)(uint32_t pid, uint32_t tid);
 
@@ -45,9 +48,9 @@ class ThreadTable {
   std::optional<uint32_t> Exited(uint32_t pid, uint32_t tid, uint64_t time_ns);
 
   // If more than kMaxEnded threads have ended, adds the older half up by name, and returns the index that each thread
-  // has from now on; else returns an empty list. The caller must move what it has by the old index. Late records of
-  // such a thread count for the sum, until a second after its end.
-  std::vector<uint32_t> Retire(uint64_t now_ns);
+  // has from now on; else returns an empty list. The caller must move what it has by the old index. Late records of the
+  // last kMaxLate / 2 threads that ended, or more, count for their sums.
+  std::vector<uint32_t> Retire();
   // Returns the indexes in Profile::threads that no thread has at the moment.
   const std::vector<uint32_t>& unused() const { return unused_; }
   // Returns the indexes of the threads that were added by List.
@@ -75,6 +78,7 @@ class ThreadTable {
   uint32_t NewRow(const ProfileThread& thread);
   uint32_t SumOf(uint32_t name, uint32_t pid);
   void AddToSum(uint32_t sum, uint32_t thread);
+  void ForgetLate();
 
   ProfileBuilder& builder_;
   NameSource name_of_;

@@ -1,6 +1,7 @@
 // The zones and tasks of a session, which label its samples by their times, and what the machine took from its frames.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,7 +16,8 @@ namespace perfkit::session {
 struct Timelines {
   std::optional<ZoneTimeline> zones;
   std::optional<TaskTimeline> tasks;
-  StolenTimes stolen;  // of threads that mark frames
+  StolenTimes stolen;    // of threads that mark frames
+  uint64_t from_ns = 0;  // AddTo adds nothing that is earlier
 
   void Read(uint64_t known_ns) {
     if (zones) zones->Read(known_ns);
@@ -38,10 +40,11 @@ struct Timelines {
     if (tasks) tasks->Retire(renamed);
     stolen.Retire(renamed);
   }
-  void AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns, const KeptTimes& times) const {
-    if (zones) zones->AddTo(profile, from_ns, to_ns, times);
-    if (tasks) tasks->AddTo(profile, from_ns, to_ns, times);
-    stolen.AddTo(profile, from_ns, to_ns, times);
+  void AddTo(Profile& profile, uint64_t start_ns, uint64_t to_ns, const KeptTimes& times) const {
+    const uint64_t first_ns = std::max(start_ns, from_ns);
+    if (zones) zones->AddTo(profile, first_ns, to_ns, times);
+    if (tasks) tasks->AddTo(profile, first_ns, to_ns, times);
+    stolen.AddTo(profile, first_ns, to_ns, times);
   }
   KeptTimes Times() const {
     if (zones) return zones->Times();

@@ -144,7 +144,7 @@ mutant(listed_thread_is_summed_up FILE src/session/thread_table.cc TEST session_
        FROM [[if (std::ranges::find(listed_, entry.index) == listed_.end()) ended_]] TO [[ended_]]
        SAYS "A listed thread that ends early is no longer in the profile.")
 mutant(unlisted_threads_stay FILE src/session/drop_threads.cc TEST session_test CASES "[listed_threads]"
-       FROM [[if (!is_listed[i] || !has_name)]] TO [[if (!has_name)]]
+       FROM [[(is_listed[i] && has_name)]] TO [[has_name]]
        SAYS "The list of threads has no effect.")
 mutant(cut_chain_is_whole FILE src/session/aggregator.cc TEST session_test CASES "[kernel_callers]"
        FROM [[ || callers.size() + 1 >= options_.max_chain;]] TO [[;]]
@@ -161,6 +161,20 @@ mutant(quota_of_the_past_is_used_up FILE src/session/cpu_quotas.cc TEST session_
 mutant(open_wait_is_stolen FILE src/session/stolen_times.cc TEST session_test CASES "[stolen_times]"
        FROM [[state.readings[1].at_ns <= at_ns) {]] TO [[true) {]]
        SAYS "A wait that is not over when the clock is read is told as taken by the machine.")
+mutant(lost_switches_are_stolen FILE src/session/stolen_times.cc TEST session_test CASES "lost records take back*"
+       FROM [[one.to_ns >= found->second.readings.front().at_ns]] TO [[false]]
+       SAYS "A wait whose records were lost is told as taken by the machine.")
+mutant(full_ring_is_the_machine FILE src/session/aggregator.cc TEST session_test CASES "what was lost with a full ring*"
+       FROM [[timelines_.stolen.Lose();]] TO [[(void)0;]]
+       SAYS "A frame's time on its CPU is told as taken by the machine once records of switches are lost.")
+mutant(late_samples_have_no_name FILE src/session/thread_table.cc TEST session_test CASES "a flight recorder reads samples*"
+       FROM [[  if (ends_ns.size() <= kMaxLate) return;
+]]
+       TO [[]]
+       SAYS "A flight recorder's samples of threads that ended early belong to threads without names.")
+mutant(frames_are_older_than_samples FILE src/session/timelines.h TEST session_test CASES "frames are kept as long as samples"
+       FROM [[std::max(start_ns, from_ns)]] TO [[start_ns]]
+       SAYS "A flight recorder's frames go back further than its samples, and are told to be whole.")
 mutant(who_waits_for_a_cpu_is_idle FILE src/session/idle_watch.cc TEST session_test CASES "[idle_watch]"
        FROM [[  if (runs) {]] TO [[  if (false) {]]
        SAYS "A session ends while a thread waits for a CPU, or runs for long.")

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "perfkit/frame_counter.h"
 #include "src/base/text.h"
 #include "src/proc/maps.h"
 #include "src/sys/files.h"
@@ -119,6 +120,31 @@ TEST_CASE("a flight recorder keeps the last milliseconds, and all of them", "[se
       return note.find("samples are left out") != note.npos;
     }));
     was_fast = CountFrom(times, profile->from_ns) == times.size();
+  }
+}
+
+TEST_CASE("frames are kept as long as samples", "[session][flight_recorder][law]") {
+  FrameCounter frames({.events = {"page-faults"}});
+  SessionOptions options = FlightOfFaults();
+  options.keep_last = 50ms;
+  options.frames = &frames;
+  absl::StatusOr<Session> session = Session::Start(options);
+  REQUIRE(session.status() == absl::OkStatus());
+  const uint64_t start_ns = Now();
+  for (int i = 0; i < 12; ++i) {
+    std::this_thread::sleep_for(10ms);
+    frames.Mark();
+  }
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CHECK(profile->Check() == absl::OkStatus());
+  CHECK(profile->from_ns > start_ns);
+  for (const ProfileZone& zone : profile->zones) {
+    CHECK(zone.from_ns >= profile->from_ns);
+    if (zone.is_frame && zone.from_ns == profile->from_ns) CHECK_FALSE(zone.is_whole);
+  }
+  for (const ProfileCounter& counter : profile->counters) {
+    for (const ProfileCounter::Point& point : counter.points) CHECK(point.time_ns >= profile->from_ns);
   }
 }
 

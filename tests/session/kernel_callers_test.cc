@@ -67,8 +67,8 @@ class Chained {
     Add(BuildSample(bits_, values), 0);
     if (kind_ == Kind::kLive && with_stack) AddLiveStack();
   }
-  Profile Make() {
-    Profile profile = aggregator_.MakeProfile(time_ns_, true, {});
+  Profile Make(bool is_last = true) {
+    Profile profile = aggregator_.MakeProfile(time_ns_, is_last, {});
     CHECK(profile.Check() == absl::OkStatus());
     return profile;
   }
@@ -228,6 +228,16 @@ TEST_CASE("whatever the kernel's chain holds, the user's frames are below it, ea
     }
     CHECK(found == expected[i]);
     CHECK(profile.samples[i].quality == StackQuality::kWhole);
+  }
+}
+
+TEST_CASE("a sample that waits for its stack is cut once, however many profiles are made", "[kernel_callers]") {
+  Chained chained(Kind::kLive, {.memory_bytes = 256});  // room for one stack
+  chained.AddInKernel(kCode + 0x10, {kOfKernel, kCode + 0x10, kCode + 0x21, kCode + 0x31}, /*with_stack=*/false);
+  for (const bool is_last : {false, false, true}) {
+    const Profile profile = chained.Make(is_last);
+    CHECK(profile.accounting.stacks_forgotten == 1);
+    CHECK(profile.Total(0).samples == 1);
   }
 }
 

@@ -128,7 +128,7 @@ TEST_CASE("a later thread with a listed tid is another one, and listed ones are 
   for (uint32_t i = 0; i < 2 * ThreadTable::kMaxEnded; ++i) {
     table.Forked(1, 1000 + i, 1, 100 + i);
     table.Exited(1, 1000 + i, 100 + i);
-    const std::vector<uint32_t> renamed = table.Retire(100 + i);
+    const std::vector<uint32_t> renamed = table.Retire();
     if (!renamed.empty()) CHECK(renamed[table.listed()[0]] == table.listed()[0]);
   }
   REQUIRE(table.retired() != 0);
@@ -137,6 +137,8 @@ TEST_CASE("a later thread with a listed tid is another one, and listed ones are 
   REQUIRE(profile.threads.size() == 1);
   CHECK(profile.threads[0].tid == 7);
   CHECK(profile.threads[0].first_ns == 10);
+  // Each thread of a sum counts, and the later one with tid 7.
+  CHECK(NotesSay(profile, "0 samples of " + std::to_string(2 * ThreadTable::kMaxEnded + 1) + " other threads"));
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "src/session/thread_table.h"
 #include "tests/session/support.h"
 
 namespace perfkit::session {
@@ -55,6 +57,25 @@ TEST_CASE("a session says when it began to merge samples", "[session][reductions
   REQUIRE(after.status() == absl::OkStatus());
   CHECK(after->accounting.times_forgotten > 0);
   CHECK(std::ranges::any_of(after->accounting.notes, is_merging));
+}
+
+TEST_CASE("samples of threads that are summed up are not merged for want of memory", "[session][reductions][law]") {
+  absl::StatusOr<Session> session = Session::Start(
+      {.events = {{.event = "page-faults", .rate = Period{1}}}, .stacks = SessionStacks::kNone, .own_thread = false});
+  REQUIRE(session.status() == absl::OkStatus());
+  for (size_t i = 0; i <= ThreadTable::kMaxEnded; ++i) {
+    std::thread([] { Fault(1); }).join();
+    if (i % 100 == 0) CHECK(session->Poll() == absl::OkStatus());
+  }
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CHECK(profile->accounting.times_forgotten > 0);
+  CHECK(std::ranges::any_of(profile->accounting.notes, [](const std::string& note) {
+    return note.find("because of the limit of ended threads") != note.npos;
+  }));
+  CHECK(std::ranges::none_of(profile->accounting.notes, [](const std::string& note) {
+    return note.find("SessionOptions::memory_bytes") != note.npos;
+  }));
 }
 
 }  // namespace

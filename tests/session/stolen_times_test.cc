@@ -1,13 +1,18 @@
 // What the machine took from threads: readings and records made by hand, and the clocks of a thread that runs.
 #include "src/session/stolen_times.h"
 
+#include <sched.h>
+
 #include <catch2/catch.hpp>
 #include <map>
+#include <thread>
 
+#include "perfkit/frame_counter.h"
 #include "perfkit/profile_builder.h"
 #include "src/profile/stolen_time.h"
 #include "src/sys/kernel.h"
 #include "tests/session/support.h"
+#include "tests/support/measurement.h"
 
 namespace perfkit::session {
 namespace {
@@ -71,6 +76,66 @@ TEST_CASE("after records are missing, readings are compared anew", "[stolen_time
   times.AddReading(0, 210 * kMs, 60 * kMs);
   times.Ran(0, 300 * kMs);
   CHECK(StolenOf(times, 0, 1000 * kMs) == 0);
+}
+
+TEST_CASE("lost records take back what was found while they were lost", "[stolen_times]") {
+  StolenTimes times;
+  times.AddReading(0, 100 * kMs, 50 * kMs);
+  times.AddReading(0, 110 * kMs, 50 * kMs);
+  times.AddReading(0, 120 * kMs, 50 * kMs);  // the ring was full since 115, and was read here
+  times.AddReading(0, 130 * kMs, 50 * kMs);
+  times.Ran(0, 121 * kMs);
+  CHECK(StolenOf(times, 0, 1000 * kMs) == 20 * kMs);
+  times.Lose();
+  CHECK(StolenOf(times, 0, 1000 * kMs) == 10 * kMs);
+  times.AddReading(0, 140 * kMs, 60 * kMs);
+  times.Ran(0, 200 * kMs);
+  CHECK(StolenOf(times, 0, 1000 * kMs) == 10 * kMs);
+}
+
+// Fills the ring of one CPU, and sleeps: the switches away and back are lost.
+void FillAndSleep() {
+  cpu_set_t before, one;
+  sched_getaffinity(0, sizeof before, &before);
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  sched_setaffinity(0, sizeof one, &one);
+  for (int i = 0; i < 50; ++i) Fault(1000);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  sched_setaffinity(0, sizeof before, &before);
+}
+
+// Returns what the machine has taken of this thread by a profile whose records of switches are not read in time.
+double StolenWhileLost() {
+  FrameCounter frames({.events = {"page-faults"}});
+  absl::StatusOr<Session> session = Session::Start({.events = {{.event = "page-faults", .rate = Period{1}}},
+                                                    .clock = SessionClock::kWall,
+                                                    .stacks = SessionStacks::kNone,
+                                                    .frames = &frames,
+                                                    .own_thread = false});
+  REQUIRE(session.status() == absl::OkStatus());
+  const auto work = [&](int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      frames.Mark();
+      CHECK(session->Poll() == absl::OkStatus());
+    }
+  };
+  work(10);
+  FillAndSleep();
+  work(10);
+  const absl::StatusOr<Profile> profile = session->Stop();
+  REQUIRE(profile.status() == absl::OkStatus());
+  double ns = 0;
+  for (const ProfileCounter& counter : profile->counters) {
+    if (profile->strings[counter.name] != profile::kStolenCounter) continue;
+    for (const ProfileCounter::Point& point : counter.points) ns += point.value;
+  }
+  return ns;
+}
+
+TEST_CASE("what was lost with a full ring is not taken by the machine", "[stolen_times][measurement]") {
+  CHECK(perfkit::testing::HoldsOnceInThree([] { return StolenWhileLost() < 20 * kMs; }));
 }
 
 TEST_CASE("threads that became sums are forgotten, and others are not", "[stolen_times]") {

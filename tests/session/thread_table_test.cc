@@ -81,7 +81,7 @@ uint64_t ComeAndGo(NamedThreads& table, uint64_t count, uint64_t time_ns, std::s
     table.threads.Forked(kThreadPid, tid, 10, time_ns);
     table.threads.Renamed(kThreadPid, tid, name, time_ns);
     table.threads.Exited(kThreadPid, tid, time_ns);
-    for (size_t thread = 0; const uint32_t now : table.threads.Retire(time_ns)) table.moved += now != thread++ ? 1 : 0;
+    for (size_t thread = 0; const uint32_t now : table.threads.Retire()) table.moved += now != thread++ ? 1 : 0;
   }
   return time_ns;
 }
@@ -130,6 +130,28 @@ TEST_CASE("records of a thread that ended come to its sum, later ones to another
   CHECK(table.threads.IndexOf(kThreadPid, 11, now_ns + 1) == later);
 }
 
+TEST_CASE("a flight recorder reads samples of threads that are sums for long", "[thread_table]") {
+  NamedThreads table;
+  table.threads.Forked(kThreadPid, 11, 10, 1);
+  table.threads.Renamed(kThreadPid, 11, "worker", 1);
+  table.threads.Exited(kThreadPid, 11, 2);
+  constexpr uint64_t kLaterNs = 60'000'000'000;
+  const uint64_t now_ns = ComeAndGo(table, 2 * ThreadTable::kMaxEnded, kLaterNs, "worker");
+  const size_t rows = table.builder.profile().threads.size();
+  const uint32_t sum = table.threads.IndexOf(kThreadPid, 11, 2);
+  CHECK(table.At(sum).ended != 0);
+  CHECK(table.NameOf(sum) == "worker");
+  CHECK(table.builder.profile().threads.size() == rows);
+  // But not for ever: there may be any number of tids.
+  uint32_t tid = 2000;
+  for (const uint32_t end = tid + 2 * ThreadTable::kMaxLate; tid < end; ++tid) {
+    table.threads.Forked(kThreadPid, tid, 10, now_ns + tid);
+    table.threads.Exited(kThreadPid, tid, now_ns + tid);
+    table.threads.Retire();
+  }
+  CHECK_FALSE(table.At(table.threads.IndexOf(kThreadPid, 11, 2)).is_sum());
+}
+
 TEST_CASE("threads of ever new processes are summed up by name", "[thread_table]") {
   constexpr uint32_t kProcesses = 20'000;
   NamedThreads table;
@@ -137,7 +159,7 @@ TEST_CASE("threads of ever new processes are summed up by name", "[thread_table]
     table.threads.Forked(pid, pid, 0, pid);
     table.threads.Renamed(pid, pid, pid % 2 == 0 ? "cc1" : "as", pid);
     table.threads.Exited(pid, pid, pid);
-    table.threads.Retire(pid);
+    table.threads.Retire();
   }
   uint64_t sums = 0;
   for (const ProfileThread& thread : table.builder.profile().threads) {
