@@ -65,6 +65,15 @@ TEST_CASE("a joined stack is the kernel's frames, then those of user code, and n
       }
       CHECK_FALSE(joined.kernel_cut);
       CHECK(joined.complete() == alone.complete());
+      for (size_t room = 0; room <= joined.frames(); ++room) {
+        std::array<StackFrame, 256> fewer{};
+        const JoinedStack cut = unwinder.UnwindWithKernel(sample, std::span(fewer).first(room));
+        CHECK(cut.frames() == room);
+        CHECK(std::equal(fewer.begin(), fewer.begin() + room, frames.begin()));
+        CHECK(fewer[room] == StackFrame());
+        CHECK(cut.kernel_cut == (room < kernel.size()));
+        CHECK(cut.user.end == (room < joined.frames() ? StackEnd::kLimit : alone.end));
+      }
       in_kernel += kernel.size() > 2 && alone.frames > 1 ? 1 : 0;
     });
   });
