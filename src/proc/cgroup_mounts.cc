@@ -16,7 +16,7 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
   return pieces;
 }
 
-// The kernel writes blanks and backslashes of paths as octal numbers (mangle_path in fs/seq_file.c): "\\040".
+// The kernel writes blanks and backslashes of paths as octal numbers (mangle_path in fs/seq_file.c): "\040".
 std::string Unescaped(std::string_view text) {
   const auto is_octal = [](char c) { return c >= '0' && c <= '7'; };
   std::string plain;
