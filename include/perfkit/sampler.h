@@ -59,10 +59,11 @@ class Sampler {
   ~Sampler();
 
   // Start enables and Stop disables all events, in about 1 us for each event. Start also attaches threads that started
-  // since Open. With side_band, the next Drain delivers the synthesized records. If Start fails, all events are
-  // disabled. If Stop fails for one event, it still disables the others. After Stop, Drain delivers what the rings
-  // still hold. A stopped event costs its thread a little at each context switch: destroy the sampler to avoid that.
-  // Errors: FailedPrecondition in a forked child; Internal if an ioctl fails.
+  // since Open. With side_band, the next Drain delivers the synthesized records, after the records of before this
+  // start. If Start fails, all events are disabled. If Stop fails for one event, it still disables the others. After
+  // Stop, Drain delivers what the rings still hold. A stopped event costs its thread a little at each context switch:
+  // destroy the sampler to avoid that. Errors: FailedPrecondition in a forked child; ResourceExhausted if 64 starts
+  // wait for a Drain; Internal if an ioctl fails.
   absl::Status Start();
   absl::Status Stop();
   // Pause stops and Resume restarts writing to the rings, cheap enough for each iteration of a loop. Events keep

@@ -37,13 +37,13 @@ size_t SamplerImpl::Drain(Visit visit, size_t max_records) {
   // A LOST record is written only together with the next record, which may never come.
   if (rings_.side.IsNearlyFull(kTaskRecordBytes)) ForgetTasks();
   given_ = 0;
-  // What existed at the start comes before all records, whatever max_records is.
-  if (!DeliverState(visit, max_records)) return given_;
-  const bool writing = is_running() && !losses_.is_paused();
-  if (plan_.options().mode != RingMode::kStream) {
+  const bool writing = is_running() && !losses_.is_paused(), streams = plan_.options().mode == RingMode::kStream;
+  const uint64_t now = Now(), horizon = streams && writing ? live_.Horizon(now) : UINT64_MAX;
+  // What existed at a start comes before all later records, whatever max_records is.
+  if (!DeliverStates(horizon, visit, max_records)) return EndDrain(begun);
+  if (!streams) {
     DrainOverwritten(visit);
   } else {
-    const uint64_t now = Now(), horizon = writing ? live_.Horizon(now) : UINT64_MAX;
     const bool all = DrainUntil(horizon, visit, max_records - given_);
     if (!all) return EndDrain(begun);  // The rest requires empty rings: the next drain does it.
     drain_.SetDrained(std::min(now, horizon));
@@ -63,15 +63,24 @@ size_t SamplerImpl::EndDrain(uint64_t begun_cpu_ns) {
   return given_;
 }
 
-// Counts a record as delivered before the visitor is called, which may throw.
-bool SamplerImpl::DeliverState(Visit visit, size_t max_records) {
-  while (given_ < max_records) {
-    const std::optional<RawRecord> raw = synthesized_.Next();
-    if (!raw) return true;
-    ++given_;
-    visit(SamplerRecord{*raw, SamplerRecord::kNoEvent, true});
+// A state comes after the records of before its start, which other mappings name. If samples are overwritten, it comes
+// before all of them. Counts a record as delivered before the visitor is called, which may throw.
+bool SamplerImpl::DeliverStates(uint64_t horizon_ns, Visit visit, size_t max_records) {
+  const bool streams = plan_.options().mode == RingMode::kStream;
+  for (SynthesizedRecords& state : states_) {
+    if (state.done()) continue;
+    const uint64_t before_ns = std::min(state.time_ns() - 1, horizon_ns);
+    if (streams && !DrainUntil(before_ns, visit, max_records - given_)) return false;
+    while (given_ < max_records) {
+      const std::optional<RawRecord> raw = state.Next();
+      if (!raw) break;
+      ++given_;
+      visit(SamplerRecord{*raw, SamplerRecord::kNoEvent, true});
+    }
+    if (!state.done()) return false;
   }
-  return false;
+  while (states_.size() > 1) states_.pop_front();
+  return true;
 }
 
 bool SamplerImpl::DrainUntil(uint64_t horizon_ns, Visit visit, size_t max_records) {

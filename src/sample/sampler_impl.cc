@@ -15,6 +15,11 @@
 #include "src/sys/perf_error.h"
 
 namespace perfkit::sample {
+namespace {
+
+constexpr size_t kMaxStates = 64;  // of states that wait for a Drain
+
+}  // namespace
 
 SamplerImpl::SamplerImpl(Plan plan)
     : plan_(std::move(plan)),
@@ -112,12 +117,24 @@ absl::Status SamplerImpl::CheckHere() const {
 
 absl::Status SamplerImpl::Start() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
+  if (states_.size() >= kMaxStates) {
+    return absl::ResourceExhaustedError(
+        absl::StrFormat("this sampler was started %d times, and its records were not read. Remedy: call Drain between "
+                        "Stop and Start",
+                        kMaxStates));
+  }
   state_ = State::kRunning;
   live_.MaintainBriefly();
   const uint64_t begun = Now();
+  bool is_empty = true;
   rings_.ForEachSlot([&](RingSlot& slot) {  // New records are later, even if the clock of a foreign sample was ahead.
-    if (!slot.ring.reader().has_records()) slot.last_time_ns = std::max(slot.last_time_ns, begun);
+    if (slot.ring.reader().has_records()) {
+      is_empty = false;
+    } else {
+      slot.last_time_ns = std::max(slot.last_time_ns, begun);
+    }
   });
+  if (is_empty || plan_.options().mode != RingMode::kStream) states_.clear();
   for (RingSet* const set : {&rings_.side, &rings_.active}) {
     const absl::Status status = set->SwitchAll(true, plan_.target().inherit);
     if (!status.ok()) {
@@ -125,7 +142,7 @@ absl::Status SamplerImpl::Start() {
       return status;
     }
     // Before the first sample, so that reading is not sampled, and no ring of samples fills meanwhile.
-    if (set == &rings_.side && plan_.options().side_band) synthesized_ = SynthesizedRecords(plan_, begun);
+    if (set == &rings_.side && plan_.options().side_band) states_.emplace_back(plan_, begun);
   }
   if (follows_threads()) {
     const sys::ForkBlocker fork_blocker;
@@ -277,7 +294,7 @@ SamplerStats SamplerImpl::Stats() {
   stats.full.assign(asked, stats.events.end());
   stats.events.erase(asked, stats.events.end());
   stats.threads_missed = threads_.missed();
-  stats.processes_unread = synthesized_.unread();
+  if (!states_.empty()) stats.processes_unread = states_.back().unread();
   budget_.AddCosts(level_, live_.TakeHandlersNs());
   accounting_.Fill(stats);
   return stats;

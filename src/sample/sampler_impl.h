@@ -7,6 +7,7 @@
 // sampler_impl.cc opens, switches and pauses; sampler_drain.cc reads, and carries out what the reading leads to.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -73,7 +74,7 @@ class SamplerImpl {
   void OnForkedChild();
 
   // These return false if max_records was reached before the end.
-  bool DeliverState(Visit visit, size_t max_records);
+  bool DeliverStates(uint64_t horizon_ns, Visit visit, size_t max_records);
   bool DrainUntil(uint64_t horizon_ns, Visit visit, size_t max_records = SIZE_MAX);
   size_t EndDrain(uint64_t begun_cpu_ns);
   void DrainOverwritten(Visit visit);
@@ -122,7 +123,7 @@ class SamplerImpl {
   SamplingBudget budget_;
   EventReplacer replacer_;
   RingDrain drain_;
-  SynthesizedRecords synthesized_;
+  std::deque<SynthesizedRecords> states_;  // What existed at each start; the last one, and those that were not given.
   uint32_t wanted_stack_ = 0;  // Requested bytes of a dump; 0 means no request.
   // Events are to be replaced: threads that have inherited them still have the old rate, or their owners are no longer
   // known.

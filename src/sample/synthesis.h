@@ -30,6 +30,9 @@ class SynthesizedRecords {
   // records have the time `time_ns`.
   SynthesizedRecords(const Plan& plan, uint64_t time_ns);
 
+  uint64_t time_ns() const { return time_ns_; }
+  // Returns true if all records have been given.
+  bool done() const { return given_ == records_.size() && next_pid_ == pids_.size(); }
   // Returns the next record, nullopt if there is none. The view is valid until the next call.
   std::optional<RawRecord> Next();
   // Returns the number of processes whose mappings could not be read so far: they belong to another user, or ended.

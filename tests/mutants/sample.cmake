@@ -61,3 +61,6 @@ mutant(new_groups_have_no_path FILE src/sample/plan.cc TEST sample_test CASES "[
 mutant(users_chain_beside_dumps FILE src/sample/plan_stack.cc TEST sample_test CASES "[kernel_chain]"
        FROM [[level.stack == 0 || options_.stack.kind != Kind::kFramePointers;]] TO [[level.stack == 0;]]
        SAYS "Dumped and live stacks also have the user's frames that the kernel found by frame pointers.")
+mutant(state_comes_before_what_was_there FILE src/sample/sampler_drain.cc TEST sample_test CASES "the state at a start comes after*"
+       FROM [[if (streams && !DrainUntil(before_ns, visit, max_records - given_)) return false;]] TO [[(void)before_ns;]]
+       SAYS "What was sampled before a second start has the names of what is mapped by then.")

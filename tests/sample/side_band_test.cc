@@ -51,6 +51,48 @@ void Listen(Sampler& sampler, Told& told) {
   });
 }
 
+// Otherwise the mappings at the start would name what was sampled before it.
+TEST_CASE("the state at a start comes after the records of before, however few are read at a time", "[side_band]") {
+  SamplerOptions options = testing::FaultOptions();
+  options.side_band = true;
+  auto sampler = Sampler::Open(options);
+  REQUIRE(sampler.ok());
+  for (int start = 0; start < 3; ++start) {
+    REQUIRE(sampler->Start().ok());
+    testing::FreshPages(static_cast<size_t>(start) + 1).Touch(0, static_cast<size_t>(start) + 1);
+    REQUIRE(sampler->Stop().ok());
+  }
+  const size_t at_once = GENERATE(size_t{1}, size_t{7}, SIZE_MAX);
+  std::string order;  // "s" for each state, and "." for each sample.
+  const auto listen = [&](const SamplerRecord& record) {
+    if (record.synthesized && !order.ends_with('s')) order += 's';
+    if (record.type == static_cast<uint32_t>(RecordType::kSample)) order += '.';
+  };
+  while (sampler->Drain(listen, at_once) != 0) {
+  }
+  REQUIRE(order.starts_with("s."));
+  CHECK(std::ranges::count(order, 's') == 3);
+  CHECK(std::ranges::count(order, '.') >= 1 + 2 + 3);
+  CHECK(sampler->Start().ok());
+}
+
+TEST_CASE("states that are never read have an end", "[side_band]") {
+  SamplerOptions options = testing::FaultOptions();
+  options.side_band = true;
+  auto sampler = Sampler::Open(options);
+  REQUIRE(sampler.ok());
+  const auto start = [&] {
+    const absl::Status status = sampler->Start();
+    testing::FreshPages(1).Touch(0, 1);
+    return status.ok() && sampler->Stop().ok() ? absl::OkStatus() : status;
+  };
+  absl::Status status;
+  for (int starts = 0; status.ok() && starts < 100; ++starts) status = start();
+  CHECK(absl::IsResourceExhausted(status));
+  sampler->Drain([](const SamplerRecord&) {});
+  CHECK(start().ok());
+}
+
 TEST_CASE("the state at the start comes first, in the kernel's words", "[side_band]") {
   prctl(PR_SET_NAME, "before");
   auto sampler = Sampler::Open(SideBand(), Target::AllThreads());

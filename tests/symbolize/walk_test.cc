@@ -195,9 +195,7 @@ class Walker : public Truth {
   }
 
   void Start() {
-    // The mappings at the start come first, so samples of before would have the names of what is mapped by then.
     if (running_) return;
-    for (int i = 0; i < 2; ++i) observer_.Drain();
     running_ = true;
     observer_.Check(observer_.sampler().Start(), "Start");
   }
