@@ -13,9 +13,9 @@
 // context switch, and every 20 ms. path() says how each event is read. Zones and marks do not call malloc after set-up,
 // unless a zone ends on another thread than it began on; a thread's first zone is its set-up. A thread's memory grows
 // with its zones: a zone that is new to the thread, entered from a new address of its name, or deeper than any before,
-// may map 8 KiB by a system call, and so may the end of a frame with values of a new magnitude. perf counts no page
-// faults for that; getrusage does (ReadPath::kUsage), in the zone or frame around it. 36 zones and four events take
-// some 50 KiB a thread. Without memory, a zone is dropped (FrameStats::dropped), and a value is in no percentile
+// may map 8 KiB or more by a system call, and so may the end of a frame with values of a new magnitude. perf counts no
+// page faults for that; getrusage does (ReadPath::kUsage), in the zone or frame around it. 36 zones and four events
+// take some 50 KiB a thread. Without memory, a zone is dropped (FrameStats::dropped), and a value is in no percentile
 // (FrameStats::unplaced).
 // Compiled with PERFKIT_ENABLE=0 (enable.h), zones expand to nothing, and the rest does nothing.
 #pragma once

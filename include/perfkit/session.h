@@ -71,8 +71,9 @@ struct SessionOptions {
   // rings still hold since the last Snapshot. Each CPU has a ring of its own, and their times differ: all CPUs go back
   // to ProfileAccounting::whole_from_ns, some further.
   RingMode mode = RingMode::kStream;
-  // kOverwrite: profiles have no samples that are older than this when the profile is made; 0 means no limit. They go
-  // back less far if `memory_bytes` is too small for that time: ProfileAccounting::whole_from_ns.
+  // kOverwrite: profiles have no samples, frames, zones, tasks and counts that are older than this when the profile is
+  // made; 0 means no limit. They go back less far if `memory_bytes` is too small for that time:
+  // ProfileAccounting::whole_from_ns.
   std::chrono::nanoseconds keep_last{0};
   // 0: 64 MiB with kStream, 8 MiB with kOverwrite.
   //

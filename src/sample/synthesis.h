@@ -1,7 +1,8 @@
 // The side band of the threads and mappings that exist when a sampler starts, as records in the kernel's layout.
 //
 // The state is read after the start of the side band, which the kernel already writes. A change during the reading has
-// a later record of its own, which then holds. So nothing is missed; some of it is reported twice.
+// a later record of its own, which then holds. So nothing is missed; some of it is reported twice. But a process that
+// is read by a later Drain, and has called exec until then, has the mappings of the new program from the start on.
 #pragma once
 
 #include <sys/types.h>
