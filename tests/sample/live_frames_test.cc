@@ -129,10 +129,13 @@ class BothEndsWalker : public testing::FlatWalker {
 };
 
 TEST_CASE("a stack says how many calls of its middle were left out", "[live][law]") {
-  for (const auto& [depth, outer, expected] : {std::array{0, 0, 256}, std::array{100, 0, 0}, std::array{100, 30, 30}}) {
+  struct Case {
+    uint16_t depth, outer, expected;
+  };
+  for (const Case& one : {Case{0, 0, 256}, Case{100, 0, 0}, Case{100, 30, 30}}) {
     SamplerOptions options = LiveOptions(1000, BothEndsWalker::Make);
-    options.stack.depth = static_cast<uint16_t>(depth);
-    options.stack.outer = static_cast<uint16_t>(outer);
+    options.stack.depth = one.depth;
+    options.stack.outer = one.outer;
     auto sampler = Sampler::Open(options);
     REQUIRE(sampler.ok());
     REQUIRE(sampler->Start().ok());
@@ -142,7 +145,7 @@ TEST_CASE("a stack says how many calls of its middle were left out", "[live][law
     sampler->Drain([&](const SamplerRecord& record) {
       Dispatch(record, sampler->layout(), [&](const LiveStack& stack) {
         ++stacks;
-        CHECK(stack.omitted == 1000 * static_cast<uint32_t>(expected) + 7);
+        CHECK(stack.omitted == 1000u * one.expected + 7);
         CHECK(stack.outer == 1);
       });
     });
