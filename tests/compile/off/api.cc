@@ -49,7 +49,7 @@ void CallCounters() {
   moved.Read(end);
   CHECK_OFF(!moved.Difference(begin, end, 0).validity.counted() && !moved.Difference(begin, end, 0).scaled());
   CHECK_OFF(moved.MissingBetween(begin, end) != 0 && moved.gapped() == 0 && moved.multiplexable() == 0);
-  CHECK_OFF(moved.kinds() == 0);
+  CHECK_OFF(moved.kinds()[0] == CountKind{} && !moved.kinds()[0].mixed());
   CHECK_OFF(!moved.fixed_flags(0).counted() && !CounterReader::SharedValidity(begin, end).counted());
   ScopeTotals total, other;
   { const CounterScope scope(moved, total); }
