@@ -77,7 +77,9 @@ TEST_CASE("a joined stack is the kernel's frames, then those of user code, and n
       in_kernel += kernel.size() > 2 && alone.frames > 1 ? 1 : 0;
     });
   });
-  CHECK((in_kernel >= 16) == permitted);
+  const uint64_t lost = sampler->stats().events[0].lost;  // A sanitizer's own faults may fill the ring.
+  CHECK((in_kernel != 0) == permitted);
+  if (permitted) CHECK(in_kernel + lost >= 16);
 }
 
 // Unwinds what has no registers, so no frame of user code.
