@@ -1,24 +1,19 @@
 // The recorded waits, checked by the kernel: each futex call in which a thread waits for a lock lies in a record of
 // that wait. Needs root, for the tracepoint.
-#include <fcntl.h>
 #include <linux/futex.h>
-#include <linux/perf_event.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <condition_variable>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "tests/locks/reader.h"
+#include "tests/support/raw_tracepoint.h"
 #include "tests/support/skip.h"
 #include "tests/support/with_tracefs.h"
 
@@ -30,72 +25,23 @@ struct FutexWait {
   uint32_t tid = 0;
 };
 
-// The futex calls of the calling thread that wait, from now on. The kernel writes no further once the ring is full.
+// The futex calls of the calling thread that wait, from now on.
 class FutexWaits {
  public:
-  FutexWaits() {
-    const std::string folder = "/sys/kernel/tracing/events/syscalls/sys_enter_futex/";
-    uint64_t id = 0;
-    std::ifstream(folder + "id") >> id;
-    ReadFormat(folder + "format");
-    if (id == 0 || address_ == 0 || operation_ == 0) return;
-    perf_event_attr attr{};
-    attr.type = PERF_TYPE_TRACEPOINT, attr.size = sizeof(attr), attr.config = id;
-    attr.sample_period = 1, attr.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
-    attr.use_clockid = 1, attr.clockid = CLOCK_MONOTONIC;
-    file_ = static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
-    if (file_ < 0) return;
-    void* const ring = mmap(nullptr, kPage + kBytes, PROT_READ, MAP_SHARED, file_, 0);
-    if (ring != MAP_FAILED) ring_ = static_cast<const char*>(ring);
-  }
-  ~FutexWaits() {
-    if (ring_ != nullptr) munmap(const_cast<char*>(ring_), kPage + kBytes);
-    if (file_ >= 0) close(file_);
-  }
-  FutexWaits(const FutexWaits&) = delete;
-  FutexWaits& operator=(const FutexWaits&) = delete;
-
-  bool is_open() const { return ring_ != nullptr; }
-  std::vector<FutexWait> Take() const {
-    const auto* const page = reinterpret_cast<const perf_event_mmap_page*>(ring_);
-    const uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+  bool is_open() const { return tracepoint_.is_open() && address_ != 0 && operation_ != 0; }
+  std::vector<FutexWait> Stop() const {
     std::vector<FutexWait> waits;
-    for (uint64_t at = 0; at < head;) {
-      const char* const record = ring_ + kPage + at;
-      perf_event_header header;
-      memcpy(&header, record, sizeof(header));
-      if (header.size == 0) break;
-      at += header.size;
-      if (header.type != PERF_RECORD_SAMPLE) continue;
-      const char* const raw = record + sizeof(header) + sizeof(uint64_t) + sizeof(uint32_t);
-      uint64_t operation = 0;
-      FutexWait wait{.tid = ThisThread()};
-      memcpy(&wait.time_ns, record + sizeof(header), sizeof(wait.time_ns));
-      memcpy(&wait.address, raw + address_, sizeof(wait.address));
-      memcpy(&operation, raw + operation_, sizeof(operation));
-      const auto command = static_cast<int>(operation) & FUTEX_CMD_MASK;
-      if (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET) waits.push_back(wait);
-    }
+    tracepoint_.Stop([&](const testing::RawTracepoint::Hit& hit) {
+      const auto command = static_cast<int>(hit.At<uint64_t>(operation_)) & FUTEX_CMD_MASK;
+      if (command != FUTEX_WAIT && command != FUTEX_WAIT_BITSET) return;
+      waits.push_back({.time_ns = hit.time_ns, .address = hit.At<uint64_t>(address_), .tid = ThisThread()});
+    });
     return waits;
   }
 
  private:
-  static constexpr size_t kPage = 4096, kBytes = 1 << 20;
-
-  void ReadFormat(const std::string& path) {
-    std::ifstream file(path);
-    for (std::string line; std::getline(file, line);) {
-      const size_t offset = line.find("offset:");
-      if (offset == std::string::npos) continue;
-      const size_t value = std::stoul(line.substr(offset + strlen("offset:")));
-      if (line.find(" uaddr;") != std::string::npos) address_ = value;
-      if (line.find(" op;") != std::string::npos) operation_ = value;
-    }
-  }
-
-  size_t address_ = 0, operation_ = 0;
-  int file_ = -1;
-  const char* ring_ = nullptr;
+  const testing::RawTracepoint tracepoint_{"syscalls/sys_enter_futex", 0, -1, 1 << 20};
+  const size_t address_ = tracepoint_.OffsetOf("uaddr"), operation_ = tracepoint_.OffsetOf("op");
 };
 
 struct ContendedLocks {
@@ -119,7 +65,7 @@ std::vector<FutexWait> Contend(ContendedLocks& shared, int number, int threads, 
     const std::lock_guard<std::mutex> lock(shared.mutex);
     if (i % 10 == 5) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  return is_open ? futexes.Take() : std::vector<FutexWait>{};
+  return is_open ? futexes.Stop() : std::vector<FutexWait>{};
 }
 
 constexpr int kAllRecorded = 0, kMissing = 1, kNoTracepoint = 3, kNoWait = 4;
