@@ -12,6 +12,7 @@
 #include "perfkit/profile_builder.h"
 #include "perfkit/profile_difference.h"
 #include "tests/exporters/hostile_profile.h"
+#include "tests/exporters/written.h"
 #include "tests/profile/sample_profile.h"
 #include "tests/support/temp_folder.h"
 
@@ -19,12 +20,7 @@ namespace perfkit::exporters {
 namespace {
 
 std::string DifferencePage(const ProfileDifference& difference) {
-  std::string page;
-  CHECK(WriteDifferenceHtml(difference, {}, [&](std::string_view bytes) {
-          page += bytes;
-          return absl::OkStatus();
-        }) == absl::OkStatus());
-  return page;
+  return Written([&](ProfileSink sink) { return WriteDifferenceHtml(difference, {}, sink); });
 }
 
 // 100,000 samples of 3,000 stacks, whose calls are random from their middle on: some 40,000 nodes.
@@ -80,15 +76,7 @@ TEST_CASE("the bounds of intervals keep their signs, however close to 0", "[expo
   difference.functions.push_back({.name = "f", .self = {.before = 0.1, .after = 0.1, .low = 1e-9, .high = 2e-9}});
   difference.functions.push_back({.name = "g", .self = {.before = 0.1, .after = 0.1, .low = -2e-9, .high = -1e-9}});
   difference.functions.push_back({.name = "h", .self = {.before = 0.25, .after = 0.5, .low = 0, .high = 0.3}});
-  std::string text;
-  const auto keep = [&](std::string_view bytes) {
-    text += bytes;
-    return absl::OkStatus();
-  };
-  profile::SinkBuffer out(keep);
-  JsonWriter json(out);
-  WriteHtmlDifference(difference, json);
-  REQUIRE(out.Finish() == absl::OkStatus());
+  const std::string text = WrittenJson([&](JsonWriter& json) { WriteHtmlDifference(difference, json); });
   const nlohmann::json functions = nlohmann::json::parse(text)["difference"]["functions"];
   CHECK(functions["self_change"]["low"] == nlohmann::json{1, -1, 0});
   CHECK(functions["self_change"]["high"] == nlohmann::json{1, -1, 3'000'000});

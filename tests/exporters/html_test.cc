@@ -9,18 +9,14 @@
 #include "src/exporters/html_data.h"
 #include "tests/exporters/hostile_profile.h"
 #include "tests/exporters/refusing_sink.h"
+#include "tests/exporters/written.h"
 #include "tests/profile/sample_profile.h"
 
 namespace perfkit::exporters {
 namespace {
 
 std::string Page(const Profile& profile) {
-  std::string page;
-  CHECK(WriteHtml(profile, {}, [&](std::string_view bytes) {
-          page += bytes;
-          return absl::OkStatus();
-        }) == absl::OkStatus());
-  return page;
+  return Written([&](ProfileSink sink) { return WriteHtml(profile, {}, sink); });
 }
 
 std::string Base64(std::string_view bytes, size_t piece) {

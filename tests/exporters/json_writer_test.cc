@@ -7,29 +7,17 @@
 #include <random>
 #include <string>
 
+#include "tests/exporters/written.h"
+
 namespace perfkit::exporters {
 namespace {
 
-template <class Write>
-std::string Json(Write&& write) {
-  std::string text;
-  const auto keep = [&](std::string_view bytes) {
-    text += bytes;
-    return absl::OkStatus();
-  };
-  profile::SinkBuffer out(keep);
-  JsonWriter json(out);
-  write(json);
-  CHECK(out.Finish() == absl::OkStatus());
-  return text;
-}
-
 std::string JsonString(std::string_view text) {
-  return Json([&](JsonWriter& json) { json.String(text); });
+  return WrittenJson([&](JsonWriter& json) { json.String(text); });
 }
 
 TEST_CASE("JSON has its commas between values, and none after a key", "[exporters][json]") {
-  const std::string text = Json([](JsonWriter& json) {
+  const std::string text = WrittenJson([](JsonWriter& json) {
     json.BeginObject().Key("a").BeginArray().EndArray().Member("b", 1).Key("c").BeginArray();
     json.Value(1).String("x").BeginObject().Member("d", "e").EndObject().Null().Value(true).EndArray();
     json.Key("f").BeginObject().EndObject().EndObject();
@@ -62,7 +50,7 @@ TEST_CASE("each byte that belongs to no UTF-8 character becomes one replacement 
 }
 
 TEST_CASE("JSON numbers are exact, and what is no number is null", "[exporters][json]") {
-  const std::string text = Json([](JsonWriter& json) {
+  const std::string text = WrittenJson([](JsonWriter& json) {
     json.BeginArray().Value(UINT64_MAX).Value(INT64_MIN).Value(0.1).Value(1e300).Value(-0.0);
     json.Value(std::numeric_limits<double>::quiet_NaN()).Value(std::numeric_limits<double>::infinity()).EndArray();
   });
