@@ -11,11 +11,15 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include "perfkit/session.h"
+#include "tests/support/work.h"
 
 namespace perfkit::session {
 
@@ -100,5 +104,18 @@ class InterruptedCalls {
   std::vector<std::thread> threads_;
   std::thread writer_;
 };
+
+// Threads sleep in system calls while a session with these options runs: none may be interrupted.
+inline void CheckInterruptsNone(const SessionOptions& options) {
+  absl::StatusOr<Session> session = Session::Start(options);
+  REQUIRE(session.status() == absl::OkStatus());
+  InterruptedCalls calls(testing::kSanitized ? 50 : 200);
+  calls.Stop();
+  REQUIRE(session->Stop().status() == absl::OkStatus());
+  for (size_t call = 0; call < InterruptedCalls::kCalls; ++call) {
+    INFO(InterruptedCalls::kNames[call] << ", " << calls.done(call) << " calls");
+    CHECK(calls.interrupted(call) == 0);
+  }
+}
 
 }  // namespace perfkit::session

@@ -13,7 +13,8 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST_CASE("an interrupted call is counted", "[session][interrupted_calls][law]") {
-  struct sigaction handler {}, before {};
+  struct sigaction handler {
+  }, before{};
   handler.sa_handler = [](int) {};  // without SA_RESTART
   REQUIRE(sigaction(SIGUSR1, &handler, &before) == 0);
   {
@@ -31,17 +32,7 @@ TEST_CASE("an interrupted call is counted", "[session][interrupted_calls][law]")
 }
 
 TEST_CASE("a session of the wall clock interrupts no system call", "[session][interrupted_calls][law]") {
-  absl::StatusOr<Session> session = Session::Start(
-      {.interval = 20us, .clock = SessionClock::kWall, .stacks = SessionStacks::kNone, .lines = false});
-  REQUIRE(session.status() == absl::OkStatus());
-  InterruptedCalls calls(testing::kSanitized ? 50 : 200);
-  calls.Stop();
-  const absl::StatusOr<Profile> profile = session->Stop();
-  REQUIRE(profile.status() == absl::OkStatus());
-  for (size_t call = 0; call < InterruptedCalls::kCalls; ++call) {
-    INFO(InterruptedCalls::kNames[call] << ", " << calls.done(call) << " calls");
-    CHECK(calls.interrupted(call) == 0);
-  }
+  CheckInterruptsNone({.interval = 20us, .clock = SessionClock::kWall, .stacks = SessionStacks::kNone, .lines = false});
 }
 
 }  // namespace

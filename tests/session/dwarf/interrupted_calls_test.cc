@@ -27,20 +27,8 @@ bool SignalsWait() {
 // all samples of these threads are in the kernel, just before or after they sleep.
 TEST_CASE("stacks of a session interrupt no system call", "[session][interrupted_calls][law]") {
   const SessionStacks stacks = GENERATE(SessionStacks::kDumps, SessionStacks::kBest);
-  absl::StatusOr<Session> session = Session::Start({.interval = 20us,
-                                                    .clock = SessionClock::kWall,
-                                                    .stacks = stacks,
-                                                    .user_only = !SignalsWait(),
-                                                    .lines = false});
-  REQUIRE(session.status() == absl::OkStatus());
-  InterruptedCalls calls(testing::kSanitized ? 50 : 200);
-  calls.Stop();
-  const absl::StatusOr<Profile> profile = session->Stop();
-  REQUIRE(profile.status() == absl::OkStatus());
-  for (size_t call = 0; call < InterruptedCalls::kCalls; ++call) {
-    INFO(InterruptedCalls::kNames[call] << ", " << calls.done(call) << " calls");
-    CHECK(calls.interrupted(call) == 0);
-  }
+  CheckInterruptsNone(
+      {.interval = 20us, .clock = SessionClock::kWall, .stacks = stacks, .user_only = !SignalsWait(), .lines = false});
 }
 
 }  // namespace
