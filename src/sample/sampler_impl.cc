@@ -17,7 +17,7 @@
 namespace perfkit::sample {
 namespace {
 
-constexpr size_t kMaxStates = 64;  // of states that wait for a Drain
+constexpr size_t kMaxStates = 64;  // Maximum number of states that wait for a Drain.
 
 }  // namespace
 

@@ -192,8 +192,8 @@ template <class Call>
   return error;
 }
 
-// What pthread_mutex_lock and pthread_mutex_unlock do seldom. They end in a call of these or of the C library's own, so
-// that the usual way saves no register.
+// The rare part of pthread_mutex_lock and pthread_mutex_unlock. It is a function of its own, so that the usual part
+// saves no register and ends in a jump.
 [[gnu::noinline]] int LockSlowly(pthread_mutex_t* mutex) noexcept {
   if (!IsRecording()) return g_mutex_lock()(mutex);
   const int error = pthread_mutex_trylock(mutex);
