@@ -5,23 +5,14 @@
 //   --full   21 rounds of 200 frames; without it one round of 5
 #include <benchmark/benchmark.h>
 
-#include <string_view>
-
 #include "bench/frame/cases.h"
+#include "bench/support/full_run.h"
 
 int main(int argc, char** argv) {
-  bool is_full = false;
-  int kept = 1;
-  for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--full") {
-      is_full = true;
-    } else {
-      argv[kept++] = argv[i];
-    }
-  }
-  benchmark::Initialize(&kept, argv);
-  if (benchmark::ReportUnrecognizedArguments(kept, argv)) return 2;
-  bench::RegisterGameCases(is_full);
+  bench::TakeFull(&argc, argv);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  bench::RegisterGameCases();
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

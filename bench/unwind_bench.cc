@@ -12,6 +12,7 @@
 int main(int argc, char** argv) {
   bench::RegisterUnwindCases();
   bench::RegisterStitchCases();
+  bench::RegisterFrozenCases();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   benchmark::RunSpecifiedBenchmarks();

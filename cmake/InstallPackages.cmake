@@ -15,14 +15,15 @@ set(PERFKIT_PACKAGES_FOR_always make ninja-build pkg-config libabsl-dev libdw-de
     libprotozero-dev zlib1g-dev)
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_TESTS catch2 chromium clang cpio device-tree-compiler g++-aarch64-linux-gnu
     g++-mingw-w64-x86-64 g++-riscv64-linux-gnu golang-github-google-pprof-dev golang-go libbenchmark-dev libbenchmark-tools libboost-fiber-dev
-    libdebuginfod1 libgmock-dev libgoogle-perftools4 libgtest-dev libtbb-dev linux-perf nlohmann-json3-dev protobuf-compiler python3
-    qemu-system-arm valgrind wine64)
+    libdebuginfod1 libgmock-dev libgoogle-perftools4 libgtest-dev libtbb-dev linux-perf musl-tools nlohmann-json3-dev protobuf-compiler python3
+    qemu-system-arm qemu-user valgrind wine64)
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_EXAMPLES fonts-dejavu-core libbullet-dev libimgui-dev libsdl2-dev libsqlite3-dev
     libtbb-dev libzstd-dev)
-set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_BENCH clang g++ libbenchmark-dev libpapi-dev libsqlite3-dev libunwind-dev perl
-    python3 sqlite3 xz-utils)
+set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_BENCH clang g++ libbenchmark-dev libpapi-dev libsqlite3-dev libunwind-dev
+    libzstd-dev perl python3 sqlite3 xz-utils)
 
-# Sets `out` to the packages that dpkg does not list as installed.
+# Sets `out` to the packages that are neither installed nor provided by an installed one: Debian 13 has libdebuginfod1 as
+# libdebuginfod1t64.
 function(perfkit_missing_packages out)
   set(missing ${PERFKIT_PACKAGES_FOR_always})
   foreach(option PERFKIT_BUILD_TESTS PERFKIT_BUILD_EXAMPLES PERFKIT_BUILD_BENCH)
@@ -30,10 +31,12 @@ function(perfkit_missing_packages out)
       list(APPEND missing ${PERFKIT_PACKAGES_FOR_${option}})
     endif()
   endforeach()
-  execute_process(COMMAND dpkg-query --show "--showformat=\${db:Status-Status} \${Package}\\n" ${missing}
+  execute_process(COMMAND dpkg-query --show "--showformat=\${db:Status-Status} \${Package} \${Provides}\\n"
                   OUTPUT_VARIABLE known ERROR_QUIET)
   string(REGEX MATCHALL "(^|\n)installed [^\n]+" installed "${known}")
   list(TRANSFORM installed REPLACE "[\n]?installed " "")
+  list(TRANSFORM installed REPLACE " \\([^)]*\\)|," "")  # versions of what is provided
+  string(REPLACE " " ";" installed "${installed}")
   list(REMOVE_ITEM missing ${installed})
   set(${out} ${missing} PARENT_SCOPE)
 endfunction()

@@ -49,11 +49,13 @@ endfunction()
 
 # perfkit_test_options(<target>): optimizing a test takes longer than it saves. A fast build compiles tests at -Og, in half
 # the time; under UndefinedBehaviorSanitizer -O0 takes a third of the time of -O1. Except for tests that count the
-# instructions of their own code, and, without sanitizers, for count_test, which tests the inline read paths as users
-# compile them. What is compiled in another way than the rest can't share its precompiled headers.
+# instructions of their own code, under ThreadSanitizer also its page faults, and, without sanitizers, for count_test,
+# which tests the inline read paths as users compile them. What is compiled in another way than the rest can't share its precompiled headers.
 set(PERFKIT_TESTS_OF_OWN_CODE step_test measure_test testing_test)
 if(NOT PERFKIT_SANITIZE)
   list(APPEND PERFKIT_TESTS_OF_OWN_CODE count_test)
+elseif(PERFKIT_SANITIZE STREQUAL "thread")
+  list(APPEND PERFKIT_TESTS_OF_OWN_CODE benchmark_test)
 endif()
 function(perfkit_test_options target)
   if(target IN_LIST PERFKIT_TESTS_OF_OWN_CODE)
@@ -61,7 +63,7 @@ function(perfkit_test_options target)
   endif()
   if(PERFKIT_SANITIZE MATCHES "undefined")
     target_compile_options(${target} PRIVATE -O0)
-  elseif(PERFKIT_FAST_BUILD AND NOT PERFKIT_SANITIZE)
+  elseif(PERFKIT_FAST_BUILD)
     target_compile_options(${target} PRIVATE -Og)
   endif()
 endfunction()
@@ -81,9 +83,10 @@ function(perfkit_test_program target)
 endfunction()
 
 # perfkit_unit_test(<module> SOURCES ... [LIBRARIES ...]): the program <module>_test, run as the current user and as an
-# ordinary user; in a leg as the current user only if what it tests asks for no rights. Its test cases tagged [.heavy] are
-# a test of their own.
-set(PERFKIT_TESTS_WITHOUT_RIGHTS base elf exporters fuzz fuzz_dwarf profile)
+# ordinary user; in a leg as the current user only if what it tests asks for no rights, or is the same code with or without
+# them. Its test cases tagged [.heavy] are a test of their own.
+set(PERFKIT_TESTS_ONCE_IN_LEGS base elf exporters faults faults_dwarf fuzz fuzz_dwarf profile ring session_dwarf step
+    symbolize symbolize_dwarf unwind unwind_dwarf)
 function(perfkit_unit_test module)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   set(target ${module}_test)
@@ -101,7 +104,7 @@ function(perfkit_unit_test module)
     endif()
   endforeach()
   perfkit_add_test(${target} COMMAND ${target} LABELS unit PROPERTIES ${lock})
-  if(NOT PERFKIT_LEG OR NOT module IN_LIST PERFKIT_TESTS_WITHOUT_RIGHTS)
+  if(NOT PERFKIT_LEG OR NOT module IN_LIST PERFKIT_TESTS_ONCE_IN_LEGS)
     perfkit_add_test(${target}@user ORDINARY_USER COMMAND ${target} LABELS unit user PROPERTIES ${lock})
   endif()
   foreach(source IN LISTS arg_SOURCES)

@@ -173,6 +173,10 @@ constexpr const char* kSymbolizeNames[] = {
     "Symbol/inline_cold", "Symbol/dwfl_addrinfo", "Symbol/dwarf_getscopes",
 };
 
+constexpr Bar CounterBar(const char* name, double limit, const char* what, const char* counter) {
+  return {.name = name, .floor = nullptr, .limit = limit, .what = what, .counter = counter};
+}
+
 constexpr Bar kUnwindBars[] = {
     {"Unwind/*/perfkit", "Unwind/*/libdwfl", 1.0 / 80, "a stack again and again, to libdwfl"},
     {"Unwind/*/perfkit", "Unwind/*/libunwind", 1.0 / 50, "the same, to libunwind"},
@@ -191,26 +195,12 @@ constexpr Bar kUnwindBars[] = {
      .limit = 0,
      .what = "the same in batches",
      .counter = "allocations"},
-    {.name = "Stitch/sqlite3_short",
-     .floor = nullptr,
-     .limit = 0.02,
-     .what = "short dumps that stitching leaves incomplete, of SQLite's",
-     .counter = "incomplete"},
-    {.name = "Stitch/python3_short",
-     .floor = nullptr,
-     .limit = 0.02,
-     .what = "the same of Python's",
-     .counter = "incomplete"},
-    {.name = "Stitch/sqlite3_short",
-     .floor = nullptr,
-     .limit = 0.3,
-     .what = "the bytes that this takes, of dumps of 32 KiB",
-     .counter = "bytes"},
-    {.name = "Stitch/python3_short",
-     .floor = nullptr,
-     .limit = 0.3,
-     .what = "the same of Python's",
-     .counter = "bytes"},
+    {"Frozen/build", nullptr, 1e6, "the tables of live stacks, built for a MiB of code"},
+    CounterBar("Frozen/build", 45 << 10, "the heap that they take", "bytes"),
+    CounterBar("Stitch/sqlite3_short", 0.02, "short dumps that stitching leaves incomplete, of SQLite's", "incomplete"),
+    CounterBar("Stitch/python3_short", 0.02, "the same of Python's", "incomplete"),
+    CounterBar("Stitch/sqlite3_short", 0.3, "the bytes that this takes, of dumps of 32 KiB", "bytes"),
+    CounterBar("Stitch/python3_short", 0.3, "the same of Python's", "bytes"),
 };
 
 constexpr const char* kUnwindNames[] = {
@@ -236,7 +226,7 @@ constexpr const char* kUnwindNames[] = {
     "Stream/cmake/perfkit",   "Stream/cmake/perfkit_batch",   "Stream/cmake/libdwfl",   "Stream/cmake/libunwind",
     "Once/cmake/perfkit",     "Once/cmake/perfkit_batch",     "Once/cmake/libdwfl",     "Once/cmake/libunwind",
     "Cold/clang/perfkit",     "Cold/clang/perfkit_batch",     "Cold/clang/libdwfl",     "Cold/clang/libunwind",
-    "Stitch/sqlite3_short",   "Stitch/python3_short",
+    "Stitch/sqlite3_short",   "Stitch/python3_short",         "Frozen/build",
 };
 
 constexpr Bar OverheadBar(const char* name, double percent, const char* what) {
@@ -259,10 +249,13 @@ constexpr Bar kSessionBars[] = {
     OverheadBar("Session/interpreter/1khz", 1.5, "the same, 1,000 a second"),
     OverheadBar("Session/sqlite/100hz", 0.2, "of SQLite, 100 a second"),
     OverheadBar("Session/sqlite/1khz", 1.5, "the same, 1,000 a second"),
+    OverheadBar("Session/zstd/100hz", 0.2, "of zstd, 100 a second"),
+    OverheadBar("Session/zstd/1khz", 1.5, "the same, 1,000 a second"),
     OverheadBar("Session/deep1000/1khz", 5, "the same, stacks of 1,000 calls"),
     OwnBar("Session/regex/1khz", "percent at 1,000 a second that are not the kernel's timer"),
     OwnBar("Session/interpreter/1khz", "the same of an interpreter"),
     OwnBar("Session/sqlite/1khz", "the same of SQLite"),
+    OwnBar("Session/zstd/1khz", "the same of zstd"),
     {"Aggregate/1M", nullptr, 1e9, "1,000,000 samples into a profile, after unwinding"},
     {"Start/100modules", nullptr, 20e6, "the start of a session, 100 modules mapped"},
     {"Stop/100k", nullptr, 300e6, "the end of one: 100,000 samples, named"},
@@ -293,6 +286,8 @@ constexpr const char* kSessionNames[] = {
     "Session/interpreter/1khz",
     "Session/sqlite/100hz",
     "Session/sqlite/1khz",
+    "Session/zstd/100hz",
+    "Session/zstd/1khz",
     "Session/deep1000/1khz",
     "Aggregate/1M",
     "Start/100modules",
@@ -331,7 +326,7 @@ constexpr Suite kSuites[] = {
     {"count_bench", kDefault, kCountBars, kCountNames},
     {"ring_bench", kDefault, kRingBars, kRingNames},
     {"lock_bench", kDefault, kLockBars, kLockNames},
-    {"sample_bench", {.repetitions = 11, .min_seconds = 0.03}, kSampleBars, kSampleNames, "--throughput_seconds=60"},
+    {"sample_bench", {.repetitions = 11, .min_seconds = 0.03}, kSampleBars, kSampleNames, "--full"},
     {"session_bench", {.repetitions = 1, .min_seconds = 0.2}, kSessionBars, kSessionNames, "--full"},
     {"frame_bench", {.repetitions = 1, .min_seconds = 0.2}, kFrameBars, kFrameNames, "--full"},
     {"symbolize_bench", {.repetitions = 11, .min_seconds = 0.03}, kSymbolizeBars, kSymbolizeNames},

@@ -3,7 +3,7 @@
 
 namespace bench {
 
-// Game/1khz and Game/200hz. `is_full`: as many frames as a result needs, not just enough to see that they run.
-void RegisterGameCases(bool is_full);
+// Game/1khz and Game/200hz.
+void RegisterGameCases();
 
 }  // namespace bench

@@ -27,6 +27,7 @@
 #include "bench/frame/bare_sampling.h"
 #include "bench/frame/cases.h"
 #include "bench/frame/paired.h"
+#include "bench/support/full_run.h"
 #include "game.h"
 #include "screen.h"
 
@@ -129,11 +130,11 @@ void PlayRounds(benchmark::State& state, std::chrono::nanoseconds interval, int 
 
 }  // namespace
 
-void RegisterGameCases(bool is_full) {
+void RegisterGameCases() {
   const auto add = [&](const char* name, std::chrono::nanoseconds interval) {
-    benchmark::RegisterBenchmark(name, PlayRounds, interval, is_full ? 200 : 5)
+    benchmark::RegisterBenchmark(name, PlayRounds, interval, full_run ? 200 : 5)
         ->UseManualTime()
-        ->Iterations(is_full ? 21 : 1)
+        ->Iterations(full_run ? 21 : 1)
         ->Unit(benchmark::kMillisecond);
   };
   add("Game/1khz", 1ms);

@@ -4,7 +4,6 @@
 //
 // Runs on a thread of its own. The kernel copies up to the end of the stack's mapping, which is close above the frames
 // of a main thread: there, a dump of 16 KiB would have 5.
-// the frames of a main thread that is soon, so that its dump of 16 KiB is one of 5.
 #include <benchmark/benchmark.h>
 #include <ucontext.h>
 
@@ -19,6 +18,7 @@
 #include "bench/sample/bare_signal.h"
 #include "bench/sample/live_work.h"
 #include "bench/sample/source.h"
+#include "bench/support/full_run.h"
 #include "perfkit/live_unwinder.h"
 #include "perfkit/sampler.h"
 #include "src/unwind/live_walker.h"
@@ -46,7 +46,7 @@ double CpuSeconds(void (*run)()) {
   return Seconds(CLOCK_THREAD_CPUTIME_ID) - begun;
 }
 
-// Returns the mean of the middle 60 of 100 rounds, because rounds have different numbers of samples.
+// Returns the mean of the middle 60 % of the rounds, because rounds have different numbers of samples.
 double MeanOfMost(std::vector<double>& values) {
   std::sort(values.begin(), values.end());
   const auto cut = static_cast<std::ptrdiff_t>(values.size() / 5);
@@ -57,11 +57,11 @@ double MeanOfMost(std::vector<double>& values) {
 // Returns the seconds that a sample of `priced` costs, from rounds with samples between rounds without.
 template <class Priced>
 double CostOf(Priced& priced, const LiveWork& work) {
-  constexpr int kRounds = 110;
+  const int rounds = full_run ? 110 : 5;
   std::vector<double> more;
   const uint64_t before = priced.taken();
   double last = CpuSeconds(work.run);
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     if (!priced.Start()) std::abort();
     const double with = CpuSeconds(work.run);
     if (!priced.Stop()) std::abort();
@@ -70,7 +70,7 @@ double CostOf(Priced& priced, const LiveWork& work) {
     more.push_back(with - (last + next) / 2);
     last = next;
   }
-  return MeanOfMost(more) * kRounds / std::max<double>(1, static_cast<double>(priced.taken() - before));
+  return MeanOfMost(more) * rounds / std::max<double>(1, static_cast<double>(priced.taken() - before));
 }
 
 // Returns the mean over all works.

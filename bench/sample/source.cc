@@ -24,8 +24,6 @@ std::vector<perfkit::SampledEvent> FaultEvents() { return {{.event = "page-fault
 
 }  // namespace
 
-double throughput_seconds = 0.3;
-
 double Seconds(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);

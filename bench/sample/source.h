@@ -52,7 +52,4 @@ class Source {
 // For root: mounts tracefs in a mount namespace of this process. Call it before there are threads.
 void MountTracefs();
 
-// The duration of a throughput case, in seconds.
-extern double throughput_seconds;
-
 }  // namespace bench

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "bench/sample/source.h"
+#include "bench/support/full_run.h"
 
 namespace bench {
 namespace {
@@ -81,7 +82,7 @@ void Throughput(benchmark::State& state, const Setting& setting) {
     std::thread reader([&] {
       RunFirst();
       if (reader_cpu >= 0) StayOn(reader_cpu);
-      tally = Read(*sampler, std::min(throughput_seconds, setting.max_seconds));
+      tally = Read(*sampler, full_run ? std::min(60.0, setting.max_seconds) : 0.3);
     });
     reader.join();
     state.SetIterationTime(tally.cpu_s / static_cast<double>(tally.records));

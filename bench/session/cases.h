@@ -3,9 +3,6 @@
 
 namespace bench {
 
-// Whether cases take their full size: --full.
-inline bool full_run = false;
-
 // Session/<work>/<rate> for each of LiveWorks(), and for one that is 1,000 calls deep.
 void RegisterSessionCases();
 

@@ -21,6 +21,10 @@
 #include "bench/sample/live_work.h"
 #include "bench/session/bare_timer.h"
 #include "bench/session/cases.h"
+#include "bench/support/full_run.h"
+#if PERFKIT_BENCH_ZSTD
+#include "workload/compression.h"
+#endif
 
 namespace bench {
 namespace {
@@ -39,10 +43,10 @@ struct CpuTimes {
   static CpuTimes Now() { return {SecondsOn(CLOCK_THREAD_CPUTIME_ID), SecondsOn(CLOCK_PROCESS_CPUTIME_ID)}; }
 };
 
-// 200 ms of the work.
+// 200 ms of the work, or 10 in a short run.
 CpuTimes RunWork(const LiveWork& work) {
   const CpuTimes start = CpuTimes::Now();
-  for (int i = 0; i < 100; ++i) work.run();
+  for (int i = 0; i < (full_run ? 100 : 5); ++i) work.run();
   const CpuTimes end = CpuTimes::Now();
   return {end.thread - start.thread, end.process - start.process};
 }
@@ -63,7 +67,7 @@ void Pairs(benchmark::State& state, const LiveWork& work, const perfkit::Session
     bare.reset();
     auto session = perfkit::Session::Start(options);
     if (!session.ok()) return state.SkipWithError(std::string(session.status().message()).c_str());
-    for (int i = 0; i < 25; ++i) work.run();
+    for (int i = 0; i < (full_run ? 25 : 5); ++i) work.run();
     const CpuTimes on = RunWork(work);
     const auto profile = session->Stop();
     if (!profile.ok()) return state.SkipWithError(std::string(profile.status().message()).c_str());
@@ -104,15 +108,30 @@ void Register(const LiveWork& work, const char* rate, const perfkit::SessionOpti
   return below + 1;
 }
 
+#if PERFKIT_BENCH_ZSTD
+// Three blocks, at levels 1, 2 and 3.
+void CompressBlocks() {
+  static const std::string text = workload::ReadCorpus(1 << 20);
+  static workload::Compressor compressor;
+  for (size_t block = 0; block < 3; ++block) benchmark::DoNotOptimize(compressor.Compress(text, block));
+}
+
+constexpr LiveWork kZstdWork = {"zstd", CompressBlocks};
+#endif
+
 constexpr LiveWork kDeepWork = {"deep1000", [] { benchmark::DoNotOptimize(Descend(1'000, LiveWorks()[1])); }};
 
 }  // namespace
 
 void RegisterSessionCases() {
-  for (const LiveWork& work : LiveWorks()) {
+  const auto both_rates = [](const LiveWork& work) {
     Register(work, "100hz", {.interval = 10ms});
     Register(work, "1khz", {.interval = 1ms});
-  }
+  };
+  for (const LiveWork& work : LiveWorks()) both_rates(work);
+#if PERFKIT_BENCH_ZSTD
+  both_rates(kZstdWork);
+#endif
   Register(kDeepWork, "1khz", {.interval = 1ms});
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/session/cases.h"
+#include "bench/support/full_run.h"
 
 namespace bench {
 namespace {

@@ -5,5 +5,6 @@ namespace bench {
 
 void RegisterUnwindCases();
 void RegisterStitchCases();
+void RegisterFrozenCases();
 
 }  // namespace bench

@@ -1,5 +1,5 @@
-// profile: profiles SQLite while three threads use one database each, and a fourth that mostly waits; prints the report
-// and writes every format that is linked into a folder.
+// profile: profiles two threads of SQLite, one of zstd, and two that wait for a lock; prints the report, and writes every
+// format that is linked into a folder.
 //
 //   profile [SECONDS] [FOLDER]      how long (2); where the files go (a new one in /tmp)
 #include <absl/strings/str_format.h>
@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -19,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "workload/compression.h"
 #include "workload/queries.h"
 
 namespace {
@@ -53,16 +55,22 @@ absl::StatusOr<perfkit::Profile> ProfileWork(double seconds) {
       perfkit::Session::Start({.interval = 1ms, .clock = perfkit::SessionClock::kWall});
   if (!session.ok()) return session.status();
   std::atomic<bool> stop{false};
-  std::atomic<uint64_t> queries{0};
+  std::atomic<uint64_t> queries{0}, blocks{0};
+  std::array<std::string, 3> wrong;
   std::mutex lock;
   std::vector<std::thread> threads;
-  for (int i = 0; i < 2; ++i) threads.emplace_back([&] { workload::RunQueries(stop, queries); });
+  threads.emplace_back([&] { wrong[0] = workload::RunQueries(stop, queries); });
+  threads.emplace_back([&] { wrong[1] = workload::RunQueries(stop, queries); });
+  threads.emplace_back([&] { wrong[2] = workload::CompressBlocks(stop, blocks); });
   threads.emplace_back([&] { HoldLock(lock, stop); });
   threads.emplace_back([&] { WantLock(lock, stop); });
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   stop = true;
   for (std::thread& thread : threads) thread.join();
-  absl::PrintF("%d queries\n\n", queries.load());
+  for (const std::string& why : wrong) {
+    if (!why.empty()) return absl::InternalError(why);
+  }
+  absl::PrintF("%d queries, %d blocks compressed\n\n", queries.load(), blocks.load());
   return session->Stop();
 }
 

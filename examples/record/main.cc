@@ -23,6 +23,7 @@
 #include "report.h"
 #include "tool/targets.h"
 #include "tool/task_watch.h"
+#include "workload/compression.h"
 
 namespace {
 
@@ -160,7 +161,7 @@ int main(int argc, char** argv) {
   std::thread demo;
   if (options.demo()) {
     const int workers = options.workers > 0 ? options.workers : static_cast<int>(std::thread::hardware_concurrency());
-    demo = std::thread([&stop, workers] { record::CompressUntil(stop, record::ReadCorpus(kCorpusBytes), workers); });
+    demo = std::thread([&stop, workers] { record::CompressUntil(stop, workload::ReadCorpus(kCorpusBytes), workers); });
   }
   const int code = Run(options, child);
   stop = true;

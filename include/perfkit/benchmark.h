@@ -31,8 +31,11 @@
 
 namespace perfkit {
 
-// The counted loop of a benchmark, as `counted` returns it for a range-for. Its destructor writes its columns to the
-// state's counters, so that code after the loop finds them there.
+// The counted loop of a benchmark, as `counted` returns it for a range-for. The end of the loop writes its columns to the
+// state's counters, so that code after the loop finds them there; of a run's threads, on one thread only:
+//
+//   for (auto _ : perfkit::counted(state)) Parse(text);
+//   const auto faults = state.counters.find("page-faults");
 class CountedLoop {
  public:
   // The type of `_`. Empty, and [[maybe_unused]] because the body of the loop does not use it.
@@ -63,12 +66,6 @@ class CountedLoop {
   CountedLoop(::benchmark::State& state, std::optional<std::span<const EventSpec>> events,
               std::span<const std::string_view> metrics = {})
       : state_(state), region_(&state, events, {.empty = RunEmpty}, metrics) {}
-  ~CountedLoop() {
-    const std::optional<BenchmarkRow> row = region_.Leave();
-    if (!row) return;
-    for (const BenchmarkColumn& column : row->columns) state_.counters[column.name] = column.value;
-    if (!row->label.empty()) state_.SetLabel(row->label);
-  }
   CountedLoop(const CountedLoop&) = delete;
   CountedLoop& operator=(const CountedLoop&) = delete;
 
@@ -85,6 +82,10 @@ class CountedLoop {
   void Finish() {
     region_.Stop(state_.max_iterations);
     state_.KeepRunningBatch(state_.max_iterations);
+    const std::optional<BenchmarkRow> row = region_.Leave();
+    if (!row) return;
+    for (const BenchmarkColumn& column : row->columns) state_.counters[column.name] = column.value;
+    if (!row->label.empty()) state_.SetLabel(row->label);
   }
 
   // Runs an empty loop, to measure the cost of an iteration. Compiled in the user's program, because the cost depends

@@ -29,7 +29,8 @@ struct BenchmarkColumn {
 // The result of one run, for all its threads together.
 struct BenchmarkRow {
   std::vector<BenchmarkColumn> columns;  // Empty on all threads of a run but one, so that the library may add them up.
-  // The events and metrics without a value, and why: "cycles, instructions n/a (no PMU)"; or "".
+  // The events and metrics without a value, and why: "cycles, instructions n/a (no PMU)"; or "". Of a long reason that
+  // DescribeBenchmarks has given already: "allocations n/a (see perfkit_counters)".
   std::string note;
   std::string label;  // On the thread with columns: the benchmark's own label and the note; "" without a note.
 };

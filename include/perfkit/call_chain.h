@@ -8,6 +8,14 @@
 
 #include "perfkit/record.h"
 
+// GCC 14 takes a view that a temporary view returns for dangling (-Wdangling-reference, part of -Wall), unless the
+// temporary's class has this attribute.
+#if __has_cpp_attribute(gnu::no_dangling)
+#define PERFKIT_NO_DANGLING [[gnu::no_dangling]]
+#else
+#define PERFKIT_NO_DANGLING
+#endif
+
 namespace perfkit {
 
 // The privilege level of a part of a call chain: PERF_CONTEXT_*. A kUserDeferred part is one word: the cookie of the
@@ -35,7 +43,7 @@ struct ChainPart {
 // Known contexts occur in the order of ChainContext, each at most once. A part after a marker that is unknown or breaks
 // this order is kUnknown: the marker is newer than this library, or garbage that the kernel read by following a damaged
 // frame pointer.
-class CallChain {
+class PERFKIT_NO_DANGLING CallChain {
  public:
   class Iterator {
    public:
@@ -119,3 +127,5 @@ inline CallChain::Iterator& CallChain::Iterator::operator++() noexcept {
 }
 
 }  // namespace perfkit
+
+#undef PERFKIT_NO_DANGLING

@@ -21,7 +21,11 @@
 #pragma once
 
 #include <atomic>
+#if defined(__GLIBCXX__) && __has_include(<bits/chrono.h>)
+#include <bits/chrono.h>  // Durations and clocks. The rest of <chrono>, the calendar, takes 0.1 s for each file.
+#else
 #include <chrono>
+#endif
 #include <functional>
 #include <memory>
 #include <optional>
@@ -108,6 +112,14 @@ class FrameCounter {
   void Keep(std::string_view reason) noexcept { Keep(FrameId(), reason); }
   void Keep(FrameId id, std::string_view reason) noexcept {
     if (enabled()) KeepFrame(id, reason);
+  }
+
+  // Attaches a text to the current frame, e.g. "level=3, players=64": slow frames show it (ProfileZone::state), whether
+  // they are kept for it or not. As Keep otherwise. A text has up to 256 bytes; a
+  // longer one is cut, and says so. A frame may have several texts: a session shows up to 1 KiB of them.
+  void AttachState(std::string_view state) noexcept { AttachState(FrameId(), state); }
+  void AttachState(FrameId id, std::string_view state) noexcept {
+    if (enabled()) AttachToFrame(id, state);
   }
 
   // A zone from construction to destruction; PERFKIT_ZONE declares one. Must end before zones that were entered earlier
@@ -221,6 +233,7 @@ class FrameCounter {
   void MarkMain() noexcept;
   void MarkOther(FrameId id) noexcept;
   void KeepFrame(FrameId id, std::string_view reason) noexcept;
+  void AttachToFrame(FrameId id, std::string_view state) noexcept;
   void EnterZone(ZoneId id, Zone& zone) noexcept;
   static void LeaveZone(const Zone& zone) noexcept;
   static void EndZone(const Zone& zone, FrameRecord& counts) noexcept;

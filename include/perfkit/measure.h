@@ -277,8 +277,9 @@ class RegionOf {
   Caller<Empty> empty_{EmptyTwin<Fn>::value};
 };
 
-// Returns text such as "-1,234", for messages.
+// Return text such as "-1,234", for messages. FormatAmount adds the unit of the clocks: "1,234 ns".
 std::string FormatSigned(int64_t value);
+std::string FormatAmount(const EventType& event, int64_t value);
 
 // Returns one Measurement for each region. Stops early if a region throws.
 std::vector<Measurement> MeasureRegions(std::span<const EventType> events, std::span<const Region> regions,

@@ -117,11 +117,26 @@ struct ProfileSample {
   // Path of the task that ran, and of its innermost zone, "pathfinding/expand"; index in Profile::strings, "" outside
   // of tasks (SessionOptions::tasks).
   uint32_t task = 0;
+  // Of a page fault: the memory that was touched; index in Profile::memory. kNoMemory if unknown, or merged.
+  uint32_t memory = kNoMemory;
   // Tells apart tasks of one name (TaskCounter::Task::number). 0 outside of tasks, if unknown, and for merged samples.
   uint64_t task_number = 0;
 
-  static constexpr uint32_t kNoWait = UINT32_MAX;
+  static constexpr uint32_t kNoWait = UINT32_MAX, kNoMemory = UINT32_MAX;
   bool merged() const { return time_ns == 0; }
+};
+
+// Memory that page faults were in: a mapping of the process. A session reads the mappings some milliseconds after a
+// fault, so a later mapping at the same address may be named.
+struct ProfileMemory {
+  uint64_t from = 0, to = 0;  // Addresses: `to` is the first one after it.
+  // The path of a mapped file; or a name of the kernel: "[heap]", "[stack]", "[anon:textures]" (PR_SET_VMA_ANON_NAME);
+  // or kThreadStack. Index in Profile::strings; "" for memory without a name, as large blocks of malloc are.
+  uint32_t name = 0;
+
+  // Memory without a name that the thread's stack pointer was in, too.
+  static constexpr std::string_view kThreadStack = "[thread stack]";
+  bool operator==(const ProfileMemory&) const = default;
 };
 
 // What perfkit::locks has recorded a wait for.
@@ -150,8 +165,9 @@ struct ProfileWait {
   // descriptor referred to when the thread was examined, which may have changed since the call began. kProbablyDisk if
   // the thread was not examined, but had something read from a disk at about that time.
   uint32_t detail = 0;
-  // What ended the wait: "worker (1234)", or kInterrupt; index in Profile::strings, "" if unknown
-  // (SessionOptions::wakers). With perfkit::locks also the thread that released the lock.
+  // What ended the wait: "worker (1234)", "bash (4321) of another program", "kworker/0:1 (12) of the kernel", or
+  // kInterrupt; index in Profile::strings, "" if unknown (SessionOptions::wakers). With perfkit::locks also the thread
+  // that released the lock.
   uint32_t waker = 0;
   // When the thread was last examined, by CLOCK_MONOTONIC; 0 if it was not examined. It was in this call at least until
   // then. If perfkit::locks has recorded the wait (`lock_kind`), the end of that record counts as an examination.
@@ -173,11 +189,14 @@ struct ProfileWait {
   // there. If it was moved to another CPU: the first one that ran in its place (SessionOptions::preempters).
   ProfilePreempter preempter{};
   // Of `preempted`: for how much of it at most a CPU quota of the process's cgroups was used up; 0 also if none can be
-  // read. The kernel's account is a sum over CPUs, so it may have been on another one.
+  // read, and for a wait that was still under way: the kernel's account grows at its end. That account is a sum over
+  // CPUs, so it may have been on another one.
   uint64_t throttled_ns = 0;
 
   static constexpr uint32_t kNoHolder = UINT32_MAX;
   static constexpr std::string_view kInterrupt = "an interrupt", kProbablyDisk = "a disk, probably";
+  // `waker` of other processes ends so.
+  static constexpr std::string_view kOfOtherProgram = " of another program";
   // `detail` of a thread that did not wait by itself.
   static constexpr std::string_view kTraced = "stopped by a debugger", kStopped = "stopped by a signal";
 };
@@ -189,6 +208,7 @@ struct ProfileZone {
   uint32_t name = 0;                // Index in Profile::strings. Of a frame: with its number, "frame 12".
   uint32_t cause = 0;               // Of a hitch: Hitch::cause; index in Profile::strings. "" otherwise.
   uint32_t reason = 0;  // Why the program asks to keep the frame (FrameCounter::Keep); index in Profile::strings.
+  uint32_t state = 0;   // What the program says of the frame (FrameCounter::AttachState); index in Profile::strings.
   // Of a frame: the names of KeepFrames::worst_by for which it was kept, "physics, page-faults"; index in
   // Profile::strings. "" if it was kept for none.
   uint32_t worst_by = 0;
@@ -226,6 +246,9 @@ struct ProfileCounter {
 struct ProfileAccounting {
   uint64_t times_forgotten = 0;   // Samples that were merged: to limit memory, or by SessionOptions::keep.
   uint64_t stacks_forgotten = 0;  // Samples whose stack was cut to its leaf or module to limit memory.
+  // Samples with SessionStacks::kDumps that have no callers, because their dump was dropped: dumps came faster than
+  // they could be unwound.
+  uint64_t dumps_dropped = 0;
   // Samples at "[other addresses]": to limit memory, only the module was kept.
   uint64_t addresses_forgotten = 0;
   uint64_t waits_forgotten = 0;  // Waits that are only in the totals of kOffCpuEvent.
@@ -263,6 +286,7 @@ class Profile {
   std::vector<ProfileStack> stacks;
   std::vector<ProfileSample> samples;  // In order of time, merged ones first.
   std::vector<ProfileWait> waits;
+  std::vector<ProfileMemory> memory;
   std::vector<ProfileZone> zones;
   std::vector<ProfileTaskPart> task_parts;  // In order of their beginnings; Check does not verify that.
   std::vector<ProfileCounter> counters;

@@ -53,6 +53,7 @@ class ProfileBuilder {
   uint16_t AddEvent(ProfileEvent event);
   uint32_t AddThread(uint32_t pid, uint32_t tid, std::string_view name);
   uint32_t AddWait(const ProfileWait& wait);
+  uint32_t AddMemory(const ProfileMemory& memory);
   // Add an entry.
   void AddSample(const ProfileSample& sample);
   void AddZone(const ProfileZone& zone);

@@ -32,10 +32,10 @@ namespace perfkit {
 struct DifferenceOptions {
   std::string event{};  // Name of the event in both profiles; "" means the first one of `before`.
   // How often each profiled program did its work: compares weights per iteration. Both 0: compares shares of the total.
-  // One alone is InvalidArgument.
+  // One alone is InvalidArgument, as are numbers below 1e-30 or above 1e30.
   double before_iterations = 0, after_iterations = 0;
   double confidence = 0.95;  // Between 0 and 1.
-  // Variance of a share, divided by the variance that it would have if the samples were independent. At least 1.
+  // Variance of a share, divided by the variance that it would have if the samples were independent. From 1 to 1e30.
   double design_effect = 1;
 };
 

@@ -123,9 +123,10 @@ class Sampler {
   absl::StatusOr<Takeover> Snapshot();
 
   // Returns true once no event can occur any more: all threads of the target that are sampled have ended, and all
-  // threads and processes that inherited their events. Drain finds it out, at the latest the second one after that,
-  // with or without a side band. Then stop and drain: the rings may still hold records. poll_fd() does not wake for it,
-  // so wait with a timeout. Always false for whole CPUs.
+  // threads and processes that inherited their events. Drain finds it out, with or without a side band: mostly the
+  // second one after that, at the latest the first one that comes a tenth of a second later. Then stop and drain: the
+  // rings may still hold records. poll_fd() becomes readable at the end if Drain was called before, but wait with a
+  // timeout: where descriptors are short, it does not. Always false for whole CPUs.
   bool target_ended() const;
 
   // Returns the layout of all records of all events. Valid as long as the sampler.

@@ -155,9 +155,11 @@ struct SamplerOptions {
   // records: for groups that exist, and for those that are created later, by sampled threads or on sampled CPUs. The
   // first Drain after Start also delivers synthesized records for the threads and mappings that already exist
   // (SamplerRecord::synthesized): for whole CPUs, those of all processes that procfs shows and this user may read
-  // (SamplerStats::processes_unread). Start reads them before it enables the events, for up to half a second; the next
-  // Drain reads the others. The kernel's records have rings of their own, which always stream and are never paused, so
-  // drain a sampler of RingMode::kOverwrite, too.
+  // (SamplerStats::processes_unread); if children inherit the events, also those of the target's descendants, but not
+  // of orphans among them. Start reads them before it enables the events, for up to half a second; the next drains read
+  // the others. What these had mapped before that is not known, so that earlier samples have no names. The kernel's
+  // records have rings of their own, which always stream and are never paused, so drain a sampler of
+  // RingMode::kOverwrite, too.
   bool side_band = false;
   // Delivers SWITCH records, which say when each thread leaves its CPU and returns, and FORK and EXIT records. SWITCH
   // records share the rings of the samples.

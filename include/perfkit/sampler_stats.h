@@ -122,7 +122,8 @@ struct SamplerStats {
   // Rings::kPerThread: threads that ended before they were attached, or got no ring at first.
   uint64_t threads_missed = 0;
   // With side_band: processes that existed at the last Start and whose mappings could not be read. They belong to
-  // another user (reading takes the right to trace the process), or ended meanwhile. Their code has no names.
+  // another user (reading takes the right to trace the process), ended meanwhile, or were not read before Stop. Their
+  // code has no names.
   uint64_t processes_unread = 0;
   // CPU time of this process for Drain, upkeep and walks of live stacks. A walk of more than 50 us may have waited for
   // a CPU and is not included; then at least the next 16 walks of its thread are timed by CPU time.

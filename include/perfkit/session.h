@@ -86,7 +86,9 @@ struct SessionOptions {
   // together. When samples exceed their half, the oldest are merged (ProfileSample::merged); when the merged ones exceed
   // a quarter of memory_bytes, the lightest keep only their module. When stacks exceed their half, new ones are cut to
   // their leaf (ProfileAccounting::stacks_forgotten). When addresses exceed theirs, a leaf at a new one becomes the
-  // "[other addresses]" of its module (addresses_forgotten). Totals stay exact. A note says when each of these began.
+  // "[other addresses]" of its module (addresses_forgotten). Records that wait for slow unwinding may take a quarter;
+  // when their dumps exceed an eighth, samples lose their dump, but not their weight (dumps_dropped). Totals stay exact.
+  // A note says when each of these began.
   size_t memory_bytes = 0;
   // CPU budget, as a fraction of one CPU (SamplerOptions::cpu_budget); 0 disables it. No effect with kOverwrite.
   double cpu_budget = 0;
@@ -136,12 +138,21 @@ struct SessionOptions {
   // kWall: also records who woke each thread (ProfileWait::waker), by sampling sched:sched_waking, which becomes an
   // event of the profile. Costs the waker about 1 us for each thread that it wakes. Requires the right to sample
   // tracepoints (CAP_PERFMON and a readable tracefs), and the first pid namespace, not a container's; otherwise a note
-  // says so. Records only wakers of this process, and no wake-ups by interrupts on an idle CPU.
+  // says so. Records only wakers of this process; with `preempters` also other programs, threads of the kernel, and
+  // interrupts on idle CPUs: then it costs each wake-up of the machine about 1 us.
   bool wakers = false;
+  // Also takes the stack of the waker at each wake-up: FrameCause::thread_stack. Costs the waker some 10 us for each
+  // thread that it wakes. No effect without `wakers`, and with SessionStacks::kNone.
+  bool waker_stacks = false;
   // kWall: also records who ran in place of each preempted thread (ProfileWait::preempter), by reading
   // sched:sched_switch on all CPUs. Costs each switch of the machine about 1 us. Requires the rights of `wakers`, also
   // to observe CPUs; otherwise a note says so. Does not cover the wait for a CPU after a thread was woken.
   bool preempters = false;
+  // Also samples page faults: each major one, and every 16th minor one of a thread on a CPU (with `events`: each one,
+  // without its callers), as the events "minor-faults" and "major-faults", with the memory that was touched
+  // (ProfileSample::memory). No effect if `events` has page-faults, minor-faults or major-faults: their samples have
+  // the memory in any case. If only user space may be sampled, faults of system calls are missing.
+  bool page_faults = false;
   // The session has a thread of its own. If false, call Poll() when poll_fd() is readable, and also every 100 ms, with
   // `frames` or `tasks` every 20 ms, with kWall every max(look_after, 4 ms): poll_fd() reports rings that fill, but
   // zones, tasks, blocked threads, on_batch and stop_after need Poll, too.

@@ -66,6 +66,19 @@ struct FrameCount {
   double excess() const { return value - usual; }
 };
 
+// Page faults of a frame's thread, by the memory that was touched and by the zone that touched it. Needs samples of
+// faults (SessionOptions::page_faults): counts are sums of their weights.
+struct FaultedMemory {
+  uint32_t memory = ProfileSample::kNoMemory;  // Index in Profile::memory; kNoMemory if unknown.
+  std::string zone;                            // Path of the innermost zone, "" outside of all zones.
+  uint64_t faults = 0;
+  uint64_t major = 0;  // Those of them that read from a disk; 0 also if major-faults is not sampled.
+  // The stack that most faults have, and how many (at_stack): index in Profile::stacks, or ProfileStack::kRoot.
+  uint32_t stack = ProfileStack::kRoot;
+  StackQuality quality = StackQuality::kNone;
+  uint64_t at_stack = 0;
+};
+
 // Why a frame took longer than usual.
 struct FrameCause {
   enum class Kind : uint8_t {
@@ -110,6 +123,8 @@ struct FrameCause {
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;
   uint32_t wait = ProfileSample::kNoWait;  // Of a wait: index of the longest one in Profile::waits.
+  // kPageFaults: the memory that most faults of the zone were in; index in Profile::memory, kNoMemory if unknown.
+  uint32_t memory = ProfileSample::kNoMemory;
   // The thread to blame: index in Profile::threads, kNoThread if none or unknown. `thread_stack` is where it was during
   // the wait. `thread_zone` is its innermost zone: for kLock in the middle of the wait, otherwise at the end of the
   // wait; "" if none. What other threads did is looked at only if the wait's share is 1/50 of the excess or more:
@@ -148,6 +163,10 @@ struct SlowFrame {
   // excess_ns() less the sum of the parts' excesses; seldom 0, because medians do not add up.
   int64_t rest_ns = 0;
   std::vector<FrameCount> counts;  // Of events other than clocks; sorted by name.
+  std::vector<FaultedMemory> faults;  // Sorted by number of faults, the most first.
+  // Cycles for each ns on the CPU, if the FrameCounter counts cycles and task-clock of user space and kernel; 0 if they
+  // are not known. usual_ghz: the median of the frames that it is compared with.
+  double ghz = 0, usual_ghz = 0;
   // Sorted by share_ns, the largest first; the shares sum to excess_ns(). A cause of kUnknown, "medians that do not add
   // up", accounts for `rest_ns`; its share may be negative.
   std::vector<FrameCause> causes;

@@ -125,9 +125,10 @@ class Symbolizer {
   ~Symbolizer();
 
   // Adds an MMAP, MMAP2, FORK, EXIT or COMM record; ignores others. Requires records in order of time. Returns true if
-  // the record can change what later pcs mean. If the parent in a FORK record is unknown, reads its mappings in /proc,
-  // or if it has ended, those of the child. Looks at each file without build-id that is mapped again, because it may
-  // have been changed.
+  // the record can change what later pcs mean. If the parent in a FORK record is unknown, reads its mappings and those
+  // of the child in /proc. If one of both has called exec since the fork, or has ended, what was read holds only once a
+  // record of any kind is as late as the reading, by CLOCK_MONOTONIC: so pass samples as well. Looks at each file
+  // without build-id that is mapped again, because it may have been changed.
   bool Add(const RawRecord& record, const SampleLayout& layout);
 
   // Replaces the known mappings of process `pid` by its current ones, from /proc. Errors: NotFound if there is no such

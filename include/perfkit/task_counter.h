@@ -184,8 +184,8 @@ class TaskCounter {
     count::TaskAccount* account_ = nullptr;
   };
 
-  // Returns a new task. `name` as ZoneId; equal names share their statistics. Locks; allocates for a new name, and if
-  // the memory of no ended task can be reused.
+  // Returns a new task. `name` as ZoneId; nullptr and "" are "(no name)". Equal names share their statistics. Locks;
+  // allocates for a new name, and if the memory of no ended task can be reused.
   Task Create(ZoneId name);
 
   // Ends one task's part and begins another's with one snapshot. As from.Suspend() and to.Resume() otherwise.

@@ -148,42 +148,52 @@ Properties PropertiesOf(const ScalingResult& result);
 // Counts unmeasurable checks, for frameworks without a skip (Catch2 v2); prints them when the program ends.
 void TallyUnmeasurable(const std::string& why);
 
+// A line of a test: where its matcher was made. A framework does not tell a matcher the line of the check.
+struct TestLine {
+  const char* file;
+  int line;
+};
+
 void SayToFramework(const Properties& properties);
-void SkipInFramework(const std::string& why);
+void SkipInFramework(const std::string& why, const TestLine& at);
 
 // Reports the verdict to the framework. Returns true if the check counts as passed.
-bool Report(const Verdict& verdict, const Properties& properties);
+bool Report(const Verdict& verdict, const Properties& properties, const TestLine& at);
 
 std::string PathBeside(const char* source_file);
 
 }  // namespace detail
 
 // A matcher for one kind of result: what Catch2 and GoogleTest ask of a matcher, without either's types. Combine
-// matchers by `&&`, `||` and `!`, but not by testing::Not, for which an unmeasurable check is a match.
+// matchers by `&&`, `||` and `!`, but not by testing::Not, for which an unmeasurable check is a match. `file` and
+// `line` are what a skip names: the caller's. `file` must be valid for the whole process.
 template <class Subject>
 class CostMatcher {
  public:
   using Judge = std::function<Verdict(const Subject&)>;
-  CostMatcher(std::string description, Judge judge) : description_(std::move(description)), judge_(std::move(judge)) {}
+  CostMatcher(std::string description, Judge judge, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+      : description_(std::move(description)), judge_(std::move(judge)), at_{file, line} {}
 
   Verdict Check(const Subject& subject) const { return judge_(subject); }
 
   friend CostMatcher operator&&(const CostMatcher& a, const CostMatcher& b) {
-    return {a.description_ + " and " + b.description_, [a, b](const Subject& s) { return a.Check(s) && b.Check(s); }};
+    return {a.description_ + " and " + b.description_, [a, b](const Subject& s) { return a.Check(s) && b.Check(s); },
+            a.at_.file, a.at_.line};
   }
   friend CostMatcher operator||(const CostMatcher& a, const CostMatcher& b) {
     return {"(" + a.description_ + " or " + b.description_ + ")",
-            [a, b](const Subject& s) { return a.Check(s) || b.Check(s); }};
+            [a, b](const Subject& s) { return a.Check(s) || b.Check(s); }, a.at_.file, a.at_.line};
   }
   friend CostMatcher operator!(const CostMatcher& a) {
-    return {"not (" + a.description_ + ")", [a](const Subject& s) { return !a.Check(s); }};
+    return {"not (" + a.description_ + ")", [a](const Subject& s) { return !a.Check(s); }, a.at_.file,
+            a.at_.line};
   }
 
   // Catch2. It calls toString after match, so the text can include why the match failed.
   bool match(const Subject& subject) const {
     const Verdict verdict = Check(subject);
     why_ = verdict.why;
-    return detail::Report(verdict, detail::PropertiesOf(subject));
+    return detail::Report(verdict, detail::PropertiesOf(subject), at_);
   }
   std::string toString() const { return "\n" + description_ + (why_.empty() ? "" : "\n" + why_); }
 
@@ -192,7 +202,7 @@ class CostMatcher {
   bool MatchAndExplain(const Subject& subject, std::ostream* out) const {
     const Verdict verdict = Check(subject);
     if (out != nullptr) *out << verdict.why;
-    return detail::Report(verdict, detail::PropertiesOf(subject));
+    return detail::Report(verdict, detail::PropertiesOf(subject), at_);
   }
   void DescribeTo(std::ostream* out) const { *out << description_; }
   void DescribeNegationTo(std::ostream* out) const { *out << "not (" << description_ << ")"; }
@@ -200,6 +210,7 @@ class CostMatcher {
  private:
   std::string description_;
   Judge judge_;
+  detail::TestLine at_;
   mutable std::string why_;  // Of the last match.
 };
 
@@ -211,43 +222,58 @@ std::string Describe(std::string_view baseline, Percent tolerance);
 std::string Describe(std::string_view metric, Interval range, std::string_view machine);
 }  // namespace detail
 
+// The last parameters of each function below are the line of its caller, which a skip names.
+
 // Matches if `event` costs what `limit` allows: UpTo(n), or exactly n.
-inline CostMatcher<Measurement> Costs(Limit limit, LimitedEvent event) {
-  return {detail::Describe(limit, event), [=](const Measurement& m) { return JudgeCosts(m, limit, event); }};
+inline CostMatcher<Measurement> Costs(Limit limit, LimitedEvent event, const char* file = __builtin_FILE(),
+                                      int line = __builtin_LINE()) {
+  return {detail::Describe(limit, event), [=](const Measurement& m) { return JudgeCosts(m, limit, event); }, file, line};
 }
 // Matches if `event` does not happen.
-inline CostMatcher<Measurement> Never(LimitedEvent event) { return Costs(0, event); }
+inline CostMatcher<Measurement> Never(LimitedEvent event, const char* file = __builtin_FILE(),
+                                      int line = __builtin_LINE()) {
+  return Costs(0, event, file, line);
+}
 
 // Matches if the subject costs at most `factor` times the reference: JudgeUses.
-inline CostMatcher<Comparison> UsesUpTo(double factor, EventType event) {
-  return {detail::Describe(factor, event), [=](const Comparison& c) { return JudgeUses(c, factor, event); }};
+inline CostMatcher<Comparison> UsesUpTo(double factor, EventType event, const char* file = __builtin_FILE(),
+                                        int line = __builtin_LINE()) {
+  return {detail::Describe(factor, event), [=](const Comparison& c) { return JudgeUses(c, factor, event); }, file, line};
 }
 
 // Matches if the cost grows no faster with n than `growth`: JudgeGrowth.
-inline CostMatcher<ScalingResult> GrowsNoFasterThan(Growth growth, EventType event) {
-  return {detail::Describe(growth, event), [=](const ScalingResult& r) { return JudgeGrowth(r, growth, event); }};
+inline CostMatcher<ScalingResult> GrowsNoFasterThan(Growth growth, EventType event,
+                                                    const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  return {detail::Describe(growth, event), [=](const ScalingResult& r) { return JudgeGrowth(r, growth, event); }, file,
+          line};
 }
 
 // Match if the metric `text` lies in `range`, is at most `limit`, or is at least `limit`: JudgeMetric.
-inline CostMatcher<Measurement> MetricIn(Interval range, std::string text, std::string machine = "") {
+inline CostMatcher<Measurement> MetricIn(Interval range, std::string text, std::string machine = "",
+                                         const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   std::string description = detail::Describe(text, range, machine);
-  return {std::move(description), [=](const Measurement& m) { return JudgeMetric(m, text, range, machine); }};
+  return {std::move(description), [=](const Measurement& m) { return JudgeMetric(m, text, range, machine); }, file, line};
 }
-inline CostMatcher<Measurement> MetricUpTo(double limit, std::string text, std::string machine = "") {
-  return MetricIn({-std::numeric_limits<double>::infinity(), limit}, std::move(text), std::move(machine));
+inline CostMatcher<Measurement> MetricUpTo(double limit, std::string text, std::string machine = "",
+                                           const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  return MetricIn({-std::numeric_limits<double>::infinity(), limit}, std::move(text), std::move(machine), file, line);
 }
-inline CostMatcher<Measurement> MetricAtLeast(double limit, std::string text, std::string machine = "") {
-  return MetricIn({limit, std::numeric_limits<double>::infinity()}, std::move(text), std::move(machine));
+inline CostMatcher<Measurement> MetricAtLeast(double limit, std::string text, std::string machine = "",
+                                              const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  return MetricIn({limit, std::numeric_limits<double>::infinity()}, std::move(text), std::move(machine), file, line);
 }
 
 // Matches if the costs are within `tolerance` of entry `name` in the baseline: JudgeBaseline. The file is
 // perfkit_baseline.json in the folder of the calling source file, or PERFKIT_BASELINE in the environment.
 inline CostMatcher<Measurement> WithinBaseline(std::string name, Percent tolerance,
-                                               const char* source_file = __builtin_FILE()) {
+                                               const char* source_file = __builtin_FILE(),
+                                               int line = __builtin_LINE()) {
   std::string description = detail::Describe(name, tolerance);
-  return {std::move(description), [=, file = detail::PathBeside(source_file)](const Measurement& m) {
+  return {std::move(description),
+          [=, file = detail::PathBeside(source_file)](const Measurement& m) {
             return JudgeBaseline(m, name, tolerance, file);
-          }};
+          },
+          source_file, line};
 }
 
 inline std::ostream& operator<<(std::ostream& out, const Measurement& m) { return out << m.ToString(); }
@@ -268,8 +294,8 @@ inline void SayToFramework(const Properties& properties) {
 }
 
 // Does what GTEST_SKIP() does, without its `return`: a later failure must still fail the test.
-inline void SkipInFramework(const std::string& why) {
-  GTEST_MESSAGE_("", ::testing::TestPartResult::kSkip) << "unmeasurable: " << why;
+inline void SkipInFramework(const std::string& why, const TestLine& at) {
+  GTEST_MESSAGE_AT_(at.file, at.line, "", ::testing::TestPartResult::kSkip) << "unmeasurable: " << why;
 }
 
 #else
@@ -284,34 +310,39 @@ inline void SayToFramework(const Properties& properties) {
 #endif
 }
 
+// What the macros WARN and SKIP do, with another line.
+inline void Message(const char* macro, ::Catch::ResultWas::OfType type, const std::string& text, const TestLine& at) {
+  ::Catch::AssertionHandler handler(::Catch::StringRef(macro, std::string_view(macro).size()),
+                                    ::Catch::SourceLineInfo(at.file, static_cast<size_t>(at.line)),
+                                    ::Catch::StringRef(), ::Catch::ResultDisposition::ContinueOnFailure);
+  handler.handleMessage(type, std::string(text));
+  handler.complete();
+}
+
 #if defined(CATCH_TEST_MACROS_HPP_INCLUDED)  // Catch2 v3
 
 // As SKIP(), but the test goes on, because the exception of SKIP() must not leave a matcher, and a later failure must
 // still fail the test.
-inline void SkipInFramework(const std::string& why) {
-  CATCH_TRY {
-    INTERNAL_CATCH_MSG("SKIP", Catch::ResultWas::ExplicitSkip, Catch::ResultDisposition::Normal,
-                       "unmeasurable: " << why);
-  }
+inline void SkipInFramework(const std::string& why, const TestLine& at) {
+  CATCH_TRY { Message("SKIP", ::Catch::ResultWas::ExplicitSkip, "unmeasurable: " + why, at); }
   CATCH_CATCH_ALL {}
 }
 
 #else  // Catch2 v2 has no skip
 
-inline void SkipInFramework(const std::string& why) {
-  INTERNAL_CATCH_MSG("WARN", Catch::ResultWas::Warning, Catch::ResultDisposition::ContinueOnFailure,
-                     "unmeasurable: " << why);
+inline void SkipInFramework(const std::string& why, const TestLine& at) {
+  Message("WARN", ::Catch::ResultWas::Warning, "unmeasurable: " + why, at);
   TallyUnmeasurable(why);
 }
 
 #endif
 #endif
 
-inline bool Report(const Verdict& verdict, const Properties& properties) {
+inline bool Report(const Verdict& verdict, const Properties& properties, const TestLine& at) {
   SayToFramework(properties);
   if (verdict.outcome != Outcome::kUnmeasurable) return verdict.outcome == Outcome::kPass;
   if (verdict.required) return false;
-  SkipInFramework(verdict.why);
+  SkipInFramework(verdict.why, at);
   return true;
 }
 

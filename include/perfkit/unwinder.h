@@ -79,8 +79,9 @@ struct UnwinderOptions {
   // For samplers with FullDumps. Takes about 100 KiB for each thread; the threads without a stack for the longest time
   // are forgotten first. Requires samples in order of time. Unwind of several samples then walks one after the other.
   //
-  // A truncated stack whose outermost call is also in a remembered stack (same CFA, same function) gets that stack's
-  // outer calls. That it is still the same call is likely, not certain: docs/sampling.md has the measured error.
+  // A truncated stack whose outermost call is also in a remembered stack (same CFA, same pc) gets that stack's outer
+  // calls, if no stack since then has shown that the call had returned, or if more calls of several remembered stacks
+  // agree. That it is the same call is likely, not certain: docs/sampling.md has the measured error.
   // Threads that end are forgotten.
   size_t stitch_bytes = 0;
 };

@@ -68,17 +68,19 @@ EventConfig Placeholder(std::string name) {
 }
 
 absl::StatusOr<std::unique_ptr<Source>> BuildSource(Groups groups, const Target& target,
-                                                    const CounterOptions& options) {
+                                                    const CounterOptions& options,
+                                                    std::optional<bool> migrations_by_records) {
   if (absl::Status size = CheckSize(groups); !size.ok()) return size;
   // A fork in the middle would leave the child with descriptors that no listener knows yet.
   const sys::ForkBlocker fork_blocker;
   if (HasManyThreads(target)) return BuildForThreads(groups, target, options);
-  absl::StatusOr<std::unique_ptr<Source>> source = SourceBuilder(groups, target, options, 0).Build();
+  absl::StatusOr<std::unique_ptr<Source>> source =
+      SourceBuilder(groups, target, options, 0, migrations_by_records).Build();
   if (!source.ok() || !options.self_test || !(*source)->HasInlinePart()) return source;
   const uint32_t failed = FailedSelfTest(**source);
   if (failed == 0) return source;
   source->reset();  // Closes everything before it is opened again.
-  return SourceBuilder(groups, target, options, failed).Build();
+  return SourceBuilder(groups, target, options, failed, migrations_by_records).Build();
 }
 
 }  // namespace perfkit::count

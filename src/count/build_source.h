@@ -13,7 +13,8 @@ namespace perfkit::count {
 // a kernel-side event that excludes the kernel, which would always count 0. So it is refused before anything is opened.
 EventConfig Placeholder(std::string name);
 
-// Errors: as CounterSet::Open.
-absl::StatusOr<std::unique_ptr<Source>> BuildSource(Groups groups, const Target& target, const CounterOptions& options);
+// `migrations_by_records`: as SourceBuilder's. Errors: as CounterSet::Open.
+absl::StatusOr<std::unique_ptr<Source>> BuildSource(Groups groups, const Target& target, const CounterOptions& options,
+                                                    std::optional<bool> migrations_by_records = std::nullopt);
 
 }  // namespace perfkit::count

@@ -48,7 +48,7 @@ void PerfGroup::Close() noexcept {
 }
 
 absl::StatusOr<open::OpenedEvent> PerfGroup::OpenAt(const Site& site, const Member& member, const Target& target,
-                                                    bool user_only, const sys::Rights& rights) const {
+                                                    bool user_only, const sys::LazyRights& rights) const {
   const EventConfig& event = *member.event;
   // Only a leader is disabled until exec: siblings follow it.
   const bool leads = site.fds.empty();
@@ -86,7 +86,7 @@ absl::Status PerfGroup::FindTaskCpus(const Member& member, const Target& target)
 // Fills `opened` with one event for each site. The event of a thread that has ended meanwhile is empty, unless all
 // threads have ended.
 absl::Status PerfGroup::OpenEverywhere(const Member& member, const Target& target, bool user_only,
-                                       const sys::Rights& rights, std::vector<open::OpenedEvent>& opened) {
+                                       const sys::LazyRights& rights, std::vector<open::OpenedEvent>& opened) {
   absl::Status gone;
   bool any = false;
   for (const Site& site : sites_) {
@@ -105,7 +105,7 @@ absl::Status PerfGroup::OpenEverywhere(const Member& member, const Target& targe
   return any ? absl::OkStatus() : gone;
 }
 
-absl::Status PerfGroup::Add(const Member& member, const Target& target, bool user_only, const sys::Rights& rights) {
+absl::Status PerfGroup::Add(const Member& member, const Target& target, bool user_only, const sys::LazyRights& rights) {
   if (members_.empty()) {
     if (absl::Status status = FindTaskCpus(member, target); !status.ok()) return status;
   }

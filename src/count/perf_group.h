@@ -49,7 +49,7 @@ class PerfGroup {
   // Adds `member` at all sites of the group's target; the first one becomes the leader. Sites whose thread has ended
   // are left out from then on. On an error nothing is added. In a group with members, InvalidArgument can mean that it
   // does not fit.
-  absl::Status Add(const Member& member, const Target& target, bool user_only, const sys::Rights& rights);
+  absl::Status Add(const Member& member, const Target& target, bool user_only, const sys::LazyRights& rights);
 
   // Removes the member that was added last.
   void RemoveLast() noexcept;
@@ -94,10 +94,10 @@ class PerfGroup {
   };
 
   absl::Status FindTaskCpus(const Member& member, const Target& target);
-  absl::Status OpenEverywhere(const Member& member, const Target& target, bool user_only, const sys::Rights& rights,
+  absl::Status OpenEverywhere(const Member& member, const Target& target, bool user_only, const sys::LazyRights& rights,
                               std::vector<open::OpenedEvent>& opened);
   absl::StatusOr<open::OpenedEvent> OpenAt(const Site& site, const Member& member, const Target& target, bool user_only,
-                                           const sys::Rights& rights) const;
+                                           const sys::LazyRights& rights) const;
   // The numbers of one site, as the kernel writes them.
   struct Words;
   bool ReadSite(const Site& site, Words& words) const noexcept;

@@ -40,7 +40,8 @@ bool IsInline(ReadPath path) { return path == ReadPath::kRing || path == ReadPat
 
 }  // namespace
 
-SourceBuilder::SourceBuilder(Groups groups, const Target& target, const CounterOptions& options, uint32_t banned)
+SourceBuilder::SourceBuilder(Groups groups, const Target& target, const CounterOptions& options, uint32_t banned,
+                             std::optional<bool> migrations_by_records)
     : groups_(groups),
       target_(target),
       options_(options),
@@ -50,8 +51,10 @@ SourceBuilder::SourceBuilder(Groups groups, const Target& target, const CounterO
     for (const EventConfig& event : groups_[g]) {
       source_->slots_.emplace_back().event = event;
       written_in_.push_back(g);
-      const bool migrations = IsSoftware(event, sys::kSwCpuMigrations);
-      detailed_switches_ = detailed_switches_ || (migrations && (options.user_only || !rights_.may_count_kernel()));
+      if (IsSoftware(event, sys::kSwCpuMigrations)) {
+        if (!migrations_by_records) migrations_by_records = options.user_only || !rights_.get().may_count_kernel();
+        detailed_switches_ = *migrations_by_records;
+      }
       can_multiplex_ = can_multiplex_ || CanMultiplex(event);
     }
   }
@@ -164,10 +167,6 @@ open::OpenRequest SourceBuilder::RequestFor(size_t i) const {
   if (options_.user_only && request.may_restrict_to_user) request.attr.exclude_kernel = request.attr.exclude_hv = 1;
   request.asked = Asked(i);
   return request;
-}
-
-absl::Status SourceBuilder::NoSuchPath(size_t i, ReadPath path) const {
-  return absl::UnavailableError(absl::StrFormat("%s: it cannot be read by %s", Asked(i), ReadPathName(path)));
 }
 
 // Uses the page of a software event that is never off its counter: the kernel changes its lock at each switch of the

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,8 +19,10 @@ using Groups = std::span<const std::vector<EventConfig>>;
 
 class SourceBuilder {
  public:
-  // `banned`, bit i: the self-test found that the inline paths of event i are wrong.
-  SourceBuilder(Groups groups, const Target& target, const CounterOptions& options, uint32_t banned);
+  // `banned`, bit i: the self-test found that the inline paths of event i are wrong. `migrations_by_records`: whether
+  // migrations are counted from the records of switches; nullopt: if this thread has no right to the kernel's count.
+  SourceBuilder(Groups groups, const Target& target, const CounterOptions& options, uint32_t banned,
+                std::optional<bool> migrations_by_records = std::nullopt);
 
   absl::StatusOr<std::unique_ptr<Source>> Build();
 
@@ -54,7 +57,9 @@ class SourceBuilder {
   absl::Status NeedSwitchRing();
   absl::Status ExplainKernelSide(size_t i, const absl::Status& status) const;
 
-  absl::Status NoSuchPath(size_t i, ReadPath path) const;
+  absl::Status NoSuchPath(size_t i, ReadPath path) const {
+    return absl::UnavailableError(absl::StrFormat("%s: it cannot be read by %s", Asked(i), ReadPathName(path)));
+  }
   absl::Status CheckOwnThread(size_t i) const;
   open::OpenRequest RequestFor(size_t i) const;
   void AddRingCount(const open::LiveRing& ring, uint8_t shift, size_t i);
@@ -79,7 +84,7 @@ class SourceBuilder {
   Target target_;
   CounterOptions options_;
   uint32_t banned_;
-  sys::Rights rights_ = sys::ReadRights();
+  sys::LazyRights rights_;
   std::unique_ptr<Source> source_;
   std::vector<size_t> written_in_;  // By event: the group in which it is written.
   bool detailed_switches_ = false;  // Migrations are counted from switch records.

@@ -23,7 +23,7 @@ SwitchRecord RecordBefore(uint64_t position, std::span<const std::byte> data) {
 
 }  // namespace
 
-absl::StatusOr<open::LiveRing> OpenSwitchRing(bool detailed, const sys::Rights& rights) {
+absl::StatusOr<open::LiveRing> OpenSwitchRing(bool detailed, const sys::LazyRights& rights) {
   open::OpenRequest request;
   request.attr.type = sys::kTypeSoftware;
   request.attr.config = sys::kSwDummy;
@@ -33,7 +33,8 @@ absl::StatusOr<open::LiveRing> OpenSwitchRing(bool detailed, const sys::Rights& 
   return OpenWithSwitchRing(std::move(request), detailed, rights);
 }
 
-absl::StatusOr<open::LiveRing> OpenWithSwitchRing(open::OpenRequest request, bool detailed, const sys::Rights& rights) {
+absl::StatusOr<open::LiveRing> OpenWithSwitchRing(open::OpenRequest request, bool detailed,
+                                                  const sys::LazyRights& rights) {
   request.attr.context_switch = 1;
   request.attr.watermark = 1;
   request.attr.wakeup_events_or_watermark = ~0u;  // No wake-ups: no reader polls.

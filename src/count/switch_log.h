@@ -37,11 +37,12 @@ struct SwitchRecord {
 static_assert(sizeof(SwitchRecord) == 32);
 
 // Opens the ring of the calling thread's switches.
-absl::StatusOr<open::LiveRing> OpenSwitchRing(bool detailed, const sys::Rights& rights);
+absl::StatusOr<open::LiveRing> OpenSwitchRing(bool detailed, const sys::LazyRights& rights);
 
 // Opens `request`, a software event of the calling thread that counts, with that ring: one event costs a switch less
 // than two.
-absl::StatusOr<open::LiveRing> OpenWithSwitchRing(open::OpenRequest request, bool detailed, const sys::Rights& rights);
+absl::StatusOr<open::LiveRing> OpenWithSwitchRing(open::OpenRequest request, bool detailed,
+                                                  const sys::LazyRights& rights);
 
 // Counts migrations from detailed records: the thread came back on another CPU than it had left. A thread that was
 // moved to another CPU and back before it ran there leaves no record of that, though the kernel's own event counts it.

@@ -39,7 +39,7 @@ open::OpenRequest DisabledRequest(const EventConfig& event, const EventConfig::P
 }  // namespace
 
 Warmup::Warmup(std::span<const EventSpec> events) : impl_(std::make_unique<Impl>()) {
-  const sys::Rights rights = sys::ReadRights();
+  const sys::LazyRights rights;
   const sys::ForkBlocker fork_blocker;
   for (const EventSpec& spec : events) {
     const absl::StatusOr<EventConfig> event = ResolveEvent(spec);

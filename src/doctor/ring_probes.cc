@@ -1,5 +1,6 @@
 // Probes of rings and their uses, of limits, and of capabilities of newer kernels. A capability is probed by opening an
 // event that asks for it: version numbers say little, since distributions backport and sandboxes take away.
+#include <errno.h>
 #include <sys/resource.h>
 
 #include <string>
@@ -14,6 +15,7 @@
 #include "src/doctor/try_open.h"
 #include "src/open/live_ring.h"
 #include "src/sys/files.h"
+#include "src/sys/perf_error.h"
 #include "src/sys/rseq.h"
 
 namespace perfkit::doctor {
@@ -23,7 +25,9 @@ namespace {
 Finding SinceKernel(absl::Status status, std::string_view version, std::string_view found) {
   if (status.ok()) return Finding::Present(std::string(found));
   // Unavailable: TryToOpen found that the kernel accepted the event only without the bit.
-  const bool unknown = absl::IsInvalidArgument(status) || absl::IsUnavailable(status);
+  // ENOSYS: there is no perf_event_open at all, whatever the kernel's version.
+  const bool unknown =
+      (absl::IsInvalidArgument(status) || absl::IsUnavailable(status)) && sys::ErrnoOf(status) != ENOSYS;
   return Finding::Missing(
       std::move(status),
       unknown ? absl::StrFormat("this kernel does not know it: it came with Linux %s", version) : "");

@@ -95,6 +95,7 @@ std::vector<std::string> AccountingLines(const Profile& profile) {
   lines.push_back(StackLine(profile));
   const std::string missing = Nonzero({{"samples merged without their times", accounting.times_forgotten},
                                        {"stacks cut to their leaf or module", accounting.stacks_forgotten},
+                                       {"dumps of stacks dropped", accounting.dumps_dropped},
                                        {"samples at other addresses", accounting.addresses_forgotten},
                                        {"waits in the totals only", accounting.waits_forgotten},
                                        {"zones and frames without times", accounting.zones_forgotten},

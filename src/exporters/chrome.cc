@@ -136,6 +136,7 @@ class ChromeWriter {
     json_.Key("args").BeginObject();
     if (zone.cause != 0) json_.Member("late", profile_.strings[zone.cause]);
     if (zone.reason != 0) json_.Member("kept", profile_.strings[zone.reason]);
+    if (zone.state != 0) json_.Member("state", profile_.strings[zone.state]);
     if (zone.worst_by != 0) json_.Member("worst by", profile_.strings[zone.worst_by]);
     json_.EndObject();
   }

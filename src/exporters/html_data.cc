@@ -63,6 +63,7 @@ void WriteEvents(const Profile& profile, JsonWriter& json) {
 void WriteAccounting(const ProfileAccounting& accounting, JsonWriter& json) {
   json.Key("accounting").BeginObject();
   json.Member("times_forgotten", accounting.times_forgotten).Member("stacks_forgotten", accounting.stacks_forgotten);
+  json.Member("dumps_dropped", accounting.dumps_dropped);
   json.Member("addresses_forgotten", accounting.addresses_forgotten)
       .Member("waits_forgotten", accounting.waits_forgotten);
   json.Member("zones_forgotten", accounting.zones_forgotten).Member("frames_dropped", accounting.frames_dropped);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "src/exporters/arrows.h"
 #include "src/exporters/frame_gaps.h"
+#include "src/profile/faulted_memory.h"
 #include "src/profile/part_text.h"
 #include "src/profile/text_table.h"
 #include "src/profile/wait_text.h"
@@ -40,6 +41,11 @@ void WriteParts(const FrameCut& cut, JsonWriter& json) {
   for (const FrameCount& count : cut.frame.counts) {
     json.BeginObject().Member("name", count.name).Member("value", count.value).Member("usual", count.usual);
     json.Member("stack", Signed(count.stack)).Member("at_stack", count.at_stack).EndObject();
+  }
+  json.EndArray().Key("faults").BeginArray();
+  for (const FaultedMemory& faults : profile::ToldFaults(cut.frame)) {
+    json.BeginObject().Member("text", profile::FaultText(cut.profile, faults)).Member("faults", faults.faults);
+    json.Member("stack", Signed(faults.stack)).Member("at_stack", faults.at_stack).EndObject();
   }
   json.EndArray();
 }
@@ -143,8 +149,10 @@ void WriteHtmlSlowFrame(const FrameCut& cut, JsonWriter& json) {
   json.Key("slow").BeginObject().Member("zone", cut.frame.zone).Member("thread", zone.thread);
   json.Member("headline", cut.text.substr(0, cut.text.find('\n')));
   json.Member("reason", profile::OneLine(cut.profile.strings[zone.reason]));
+  json.Member("state", profile::OneLine(cut.profile.strings[zone.state]));
   json.Member("worst_by", profile::OneLine(cut.profile.strings[zone.worst_by]));
   json.Member("ns", cut.frame.ns).Member("usual", cut.frame.usual_ns).Member("rest", cut.frame.rest_ns);
+  json.Member("frequency", profile::FrequencyText(cut.frame));
   WriteParts(cut, json);
   WriteCauses(cut, json);
   WriteSpans(cut, json);

@@ -15,6 +15,7 @@
 #include "src/base/utf8.h"
 #include "src/exporters/accounting_text.h"
 #include "src/exporters/frame_gaps.h"
+#include "src/profile/faulted_memory.h"
 #include "src/profile/part_text.h"
 #include "src/profile/wait_text.h"
 
@@ -183,6 +184,7 @@ void TrackWriter::Annotate(Kind kind, uint32_t index, pbf_writer& event) const {
     const ProfileZone& zone = profile_.zones[index];
     if (zone.cause != 0) AddText(event, "cause", profile_.strings[zone.cause]);
     if (zone.reason != 0) AddText(event, "kept", profile_.strings[zone.reason]);
+    if (zone.state != 0) AddText(event, "state", profile_.strings[zone.state]);
     if (zone.worst_by != 0) AddText(event, "worst by", profile_.strings[zone.worst_by]);
     if (cut_ != nullptr && index == cut_->frame.zone) Explain(event);
     return;
@@ -224,7 +226,13 @@ void TrackWriter::Explain(pbf_writer& event) const {
             absl::StrFormat("%+d ns, %d here, %d usually: %s", part.excess_ns(), part.ns, part.usual_ns,
                             profile::PartText(profile_, part)));
   }
+  if (const std::string ghz = profile::FrequencyText(frame); !ghz.empty()) AddText(event, "frequency", ghz);
   if (frame.rest_ns != 0) AddText(event, "rest", absl::StrFormat("%+d ns: medians do not add up", frame.rest_ns));
+  number = 0;
+  for (const FaultedMemory& faults : profile::ToldFaults(frame)) {
+    AddText(event, absl::StrFormat("faults %d", ++number),
+            absl::StrFormat("%d %s", faults.faults, profile::FaultText(profile_, faults)));
+  }
   number = 0;
   for (const std::string& gap : FrameGaps(*cut_)) AddText(event, absl::StrFormat("not known %d", ++number), gap);
 }

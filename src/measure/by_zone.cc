@@ -9,7 +9,16 @@
 namespace perfkit::measure {
 namespace {
 
-// Returns "    parse: page-faults 12, task-clock 3,400", indented by the depth of the zone. Measure counts user space
+// Returns "12", "3,400 ns" or "0.0125 Joules".
+std::string AmountText(const count::EventPlan& plan, size_t i, uint64_t value) {
+  const double scale = plan.scale(i);
+  std::string text =
+      scale == 1 ? FormatNumber(value) : absl::StrFormat("%.4g", scale * static_cast<double>(value));
+  if (!plan.unit(i).empty()) absl::StrAppendFormat(&text, " %s", plan.unit(i));
+  return text;
+}
+
+// Returns "    parse: page-faults 12, task-clock 3,400 ns", indented by the depth of the zone. Measure counts user space
 // only: an event that the zones count in the kernel, too, says so.
 std::string Line(const FrameCounter& zones, const ZoneStats& zone) {
   const count::EventPlan& plan = count::FrameCounterImpl::Of(zones)->plan();
@@ -19,7 +28,7 @@ std::string Line(const FrameCounter& zones, const ZoneStats& zone) {
   for (size_t i = 0; i < zones.size(); ++i) {
     const bool missing = (zone.last.missing >> i & 1) != 0 || zone.total[i].coverage() < 1;
     absl::StrAppendFormat(&line, "%s%s %s%s", separator, zones.name(i),
-                          missing ? "n/a" : FormatNumber(zone.last.values[i]),
+                          missing ? "n/a" : AmountText(plan, i, zone.last.values[i]),
                           !missing && plan.counts_kernel(i) ? " (with the kernel)" : "");
     separator = ", ";
   }

@@ -11,20 +11,24 @@
 namespace perfkit {
 namespace {
 
-using detail::FormatSigned;
+using detail::FormatAmount;
 
 // Returns "; least 10, median 12, most 40 of 31", or "" if all values are equal.
-std::string Distribution(const std::vector<int64_t>& values) {
+std::string Distribution(const EventType& event, const std::vector<int64_t>& values) {
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
   if (*least == *most) return values.size() == 1 ? "" : absl::StrFormat("; %d times the same", values.size());
-  return absl::StrFormat("; least %s, median %s, most %s of %d", FormatSigned(*least),
-                         FormatSigned(measure::Median(values)), FormatSigned(*most), values.size());
+  return absl::StrFormat("; least %s, median %s, most %s of %d", FormatAmount(event, *least),
+                         FormatAmount(event, measure::Median(values)), FormatAmount(event, *most), values.size());
 }
 
 }  // namespace
 
 std::string detail::FormatSigned(int64_t value) {
   return value < 0 ? "-" + FormatNumber(0 - static_cast<uint64_t>(value)) : FormatNumber(static_cast<uint64_t>(value));
+}
+
+std::string detail::FormatAmount(const EventType& event, int64_t value) {
+  return FormatSigned(value) + (ClassOf(event) == EventClass::kTime ? " ns" : "");
 }
 
 std::string_view EventClassName(EventClass event_class) {
@@ -54,9 +58,9 @@ Interval Cost::interval() const {
 std::string Cost::ToString() const {
   std::string text(event.name);
   if (!measured()) return text + " unmeasurable: " + unmeasurable;
-  absl::StrAppendFormat(&text, " %s (%s, %s%s", FormatSigned(value()), EventClassName(event_class), read_path,
-                        Distribution(values));
-  if (empty != 0) absl::StrAppendFormat(&text, "; %s of an empty region subtracted", FormatSigned(empty));
+  absl::StrAppendFormat(&text, " %s (%s, %s%s", FormatAmount(event, value()), EventClassName(event_class), read_path,
+                        Distribution(event, values));
+  if (empty != 0) absl::StrAppendFormat(&text, "; %s of an empty region subtracted", FormatAmount(event, empty));
   if (dropped != 0) absl::StrAppendFormat(&text, "; %d dropped for a context switch", dropped);
   if (switched) text += "; switched in too many repetitions to leave them out";
   return text + ")";

@@ -10,17 +10,18 @@
 
 namespace perfkit::open {
 
-absl::StatusOr<LiveRing> LiveRing::Open(const OpenRequest& request, uint32_t data_pages, const sys::Rights& rights) {
+absl::StatusOr<LiveRing> LiveRing::Open(const OpenRequest& request, uint32_t data_pages,
+                                        const sys::LazyRights& rights) {
   absl::StatusOr<OpenedEvent> event = OpenEvent(request, rights);
   if (!event.ok()) return event.status();
   return Map(*std::move(event), data_pages, request.asked, rights);
 }
 
 absl::StatusOr<LiveRing> LiveRing::Map(OpenedEvent event, uint32_t data_pages, const std::string& asked,
-                                       const sys::Rights& rights) {
+                                       const sys::LazyRights& rights) {
   const size_t page_size = sys::PageSize();
   std::optional<sys::Mapping> mapping = sys::Mapping::ReadOnly(event.fd.get(), page_size * (1 + size_t{data_pages}));
-  if (!mapping) return sys::PerfError(sys::PerfCall::kMapRing, errno, asked, rights);
+  if (!mapping) return sys::PerfError(sys::PerfCall::kMapRing, errno, asked, rights.get());
   return LiveRing(std::move(event), *std::move(mapping), page_size);
 }
 

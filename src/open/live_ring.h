@@ -18,11 +18,11 @@ class LiveRing {
  public:
   // Opens `request` and maps its user page and 2^n `data_pages`, or the user page alone (0), read-only. Errors: those
   // of OpenEvent; ResourceExhausted if this user may not lock more memory.
-  static absl::StatusOr<LiveRing> Open(const OpenRequest& request, uint32_t data_pages, const sys::Rights& rights);
+  static absl::StatusOr<LiveRing> Open(const OpenRequest& request, uint32_t data_pages, const sys::LazyRights& rights);
 
   // Maps an event that is open already; takes ownership of its descriptor.
   static absl::StatusOr<LiveRing> Map(OpenedEvent event, uint32_t data_pages, const std::string& asked,
-                                      const sys::Rights& rights);
+                                      const sys::LazyRights& rights);
 
   int fd() const { return event_.fd.get(); }
   bool user_only() const { return event_.user_only; }

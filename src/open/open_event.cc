@@ -48,7 +48,7 @@ OpenRequest RequestFor(const EventConfig& event, size_t part) {
   return request;
 }
 
-absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Rights& rights) {
+absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::LazyRights& rights) {
   sys::PerfEventAttr attr = request.attr;
   attr.config1 |= request.optional_config1;
   OpenedEvent opened;
@@ -73,7 +73,7 @@ absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Rig
     } else if ((error == EINVAL || error == EOPNOTSUPP) && attr.config1 != request.attr.config1) {
       attr.config1 = request.attr.config1;
     } else if (!TakeOwn(request, error, attr)) {
-      return Explain({request, attr, first_error, error}, rights);
+      return Explain({request, attr, first_error, error}, rights.get());
     }
   }
 }

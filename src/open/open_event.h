@@ -52,7 +52,8 @@ struct OpenedEvent {
   bool with_children = false;  // inherit_thread was refused: children of this process are counted too.
 };
 
-// Returns the event, or a PerfError with the request, the cause here and the remedy (explain.h).
-absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Rights& rights);
+// Returns the event, or a PerfError with the request, the cause here and the remedy (explain.h). Reads the rights only
+// for a PerfError.
+absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::LazyRights& rights);
 
 }  // namespace perfkit::open

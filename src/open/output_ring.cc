@@ -12,7 +12,7 @@
 namespace perfkit::open {
 
 absl::StatusOr<OutputRing> OutputRing::Open(const OpenRequest& owner, RingMode mode, size_t bytes,
-                                            const sys::Rights& rights) {
+                                            const sys::LazyRights& rights) {
   OpenRequest request = owner;
   request.attr.write_backward = mode == RingMode::kOverwrite;
   absl::StatusOr<OpenedEvent> opened = OpenEvent(request, rights);
@@ -23,7 +23,7 @@ absl::StatusOr<OutputRing> OutputRing::Open(const OpenRequest& owner, RingMode m
   std::optional<sys::Mapping> mapping = mode == RingMode::kStream
                                             ? sys::Mapping::Shared(ring.fd(), page_size + bytes)
                                             : sys::Mapping::ReadOnly(ring.fd(), page_size + bytes);
-  if (!mapping) return sys::PerfError(sys::PerfCall::kMapRing, errno, owner.asked, rights);
+  if (!mapping) return sys::PerfError(sys::PerfCall::kMapRing, errno, owner.asked, rights.get());
   // The event owns the ring from here on; reader_ has views into the mapping, which does not move with this object.
   ring.mapping_ = *std::move(mapping);
   auto* const page = reinterpret_cast<UserPage*>(ring.mapping_.data());

@@ -26,7 +26,7 @@ class OutputRing {
   // Opens `owner` (`mode` sets write_backward) and maps `bytes`, a power of two of at least a page. Errors: those of
   // OpenEvent; ResourceExhausted if this user may not lock more memory.
   static absl::StatusOr<OutputRing> Open(const OpenRequest& owner, RingMode mode, size_t bytes,
-                                         const sys::Rights& rights);
+                                         const sys::LazyRights& rights);
 
   int fd() const { return owner_.fd.get(); }
   RingReader& reader() { return reader_; }

@@ -1,5 +1,7 @@
 // Keeps the mappings of each process up to date by its records: MMAP adds a range, FORK copies the parent's, COMM with
-// exec clears them, EXIT ends them. If the parent of a FORK is unknown, /proc has its mappings. Samples may arrive
+// exec clears them, EXIT ends them. If the parent of a FORK is unknown, /proc has its mappings; but those of now, while
+// the records are of before. If parent and child have the same image, none of them has called exec since the FORK.
+// Otherwise the mappings hold from the time on when they were read, and are unknown before. Samples may arrive
 // after the records that follow them, because rings are merged late, so an ended process is kept for a while. Each
 // state of a process has an epoch of its own, by which caches of pcs know that they are outdated. Modules are numbered
 // once and never removed, since profiles refer to them. A forked child has its parent's modules, except for memory
@@ -14,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "src/base/text.h"
 #include "src/proc/maps.h"
+#include "src/proc/stat.h"
 #include "src/sys/kernel.h"
 
 namespace perfkit::proc {
@@ -48,6 +51,16 @@ int64_t FileTimeOf(std::optional<uint64_t> time_ns) {
   return NowNs(CLOCK_REALTIME) - (now - static_cast<int64_t>(*time_ns));
 }
 
+// Returns the identity of a mapped file, or of memory, without its build-id.
+ModuleId IdOf(const MapLine& map, pid_t pid) {
+  return {.path = std::string(map.path.empty() ? "//anon" : map.path),
+          .inode = map.inode,
+          .pid = pid,
+          .device = DeviceOf(map.device_major, map.device_minor),
+          .begin = map.begin,
+          .end = map.end};
+}
+
 }  // namespace
 
 Processes::Processes(std::string proc, std::span<const char* const> no_modules) : proc_(std::move(proc)) {
@@ -55,10 +68,12 @@ Processes::Processes(std::string proc, std::span<const char* const> no_modules) 
 }
 
 bool Processes::Add(const RawRecord& record, const SampleLayout& layout) {
-  bool changes = false;
+  bool changes = !late_.empty() && InstallUntil(layout.TimeOf(record));
   Dispatch(record, layout,
            Overloaded{[&](const MmapRecord& map) { OnMmap(map), changes = true; },
-                      [&](const ForkRecord& fork) { OnFork(fork), changes = fork.pid != fork.parent_pid; },
+                      [&](const ForkRecord& fork) {
+                        if (fork.pid != fork.parent_pid) OnFork(fork, layout.TimeOf(record)), changes = true;
+                      },
                       [&](const ExitRecord& exit) { OnExit(exit); },
                       [&](const CommRecord& comm) {
                         if (comm.exec) OnExec(comm.pid), changes = true;
@@ -92,13 +107,32 @@ void Processes::OnExec(uint32_t pid) {
   process.parent = nullptr;
 }
 
-// A new process has its parent's mappings; a thread has those of its process. A parent without records is read, or if
-// it has ended, the child. If that one has called exec since, its COMM record follows.
-void Processes::OnFork(const ForkRecord& fork) {
-  if (fork.pid == fork.parent_pid) return;
-  if (Find(fork.parent_pid) == nullptr && !AddProcess(static_cast<pid_t>(fork.parent_pid)).ok()) {
+// Called for a FORK whose parent is unknown. Reads the parent, or if it has ended, the child.
+void Processes::ReadParent(const ForkRecord& fork, std::optional<uint64_t> time_ns) {
+  const auto parent = static_cast<pid_t>(fork.parent_pid), child = static_cast<pid_t>(fork.pid);
+  const bool is_awaited = std::ranges::count(late_, parent, &LateRead::pid) != 0;
+  const absl::StatusOr<LateRead> of_parent = is_awaited ? absl::UnavailableError("") : Read(parent);
+  const absl::StatusOr<LateRead> of_child = Read(child);
+  const std::optional<Stat> parent_now = ReadStat(parent, proc_), child_now = ReadStat(child, proc_);
+  const bool same = parent_now && child_now && parent_now->image == child_now->image;
+  const bool is_late = time_ns && !same && *time_ns <= static_cast<uint64_t>(NowNs(CLOCK_MONOTONIC));
+  if (!is_late) {
+    if (of_parent.ok()) return Install(*of_parent);
+    if (of_child.ok()) Install(*of_child);
+    return;
+  }
+  for (const absl::StatusOr<LateRead>* const read : {&of_parent, &of_child}) {
+    if (read->ok()) late_.push_back(**read);
+  }
+}
+
+// A new process has its parent's mappings; a thread has those of its process.
+void Processes::OnFork(const ForkRecord& fork, std::optional<uint64_t> time_ns) {
+  std::erase_if(late_, [&](const LateRead& late) { return late.pid == static_cast<pid_t>(fork.pid); });
+  if (Find(fork.parent_pid) == nullptr) {
     Forget(fork.pid);  // An earlier process had this pid.
-    if (AddProcess(static_cast<pid_t>(fork.pid)).ok()) return;
+    ReadParent(fork, time_ns);
+    if (Find(fork.parent_pid) == nullptr && Find(fork.pid) != nullptr) return;
   }
   const Process* const parent = Find(fork.parent_pid);
   Space space = parent == nullptr ? Space() : parent->space;
@@ -200,26 +234,48 @@ FileState Processes::StateSince(ModuleId id, int64_t mapped_ns) const {
   return StateOf(id, proc_);
 }
 
-absl::Status Processes::AddProcess(pid_t pid) {
-  const absl::StatusOr<std::string> maps = ReadMaps(pid, proc_);
+absl::StatusOr<Processes::LateRead> Processes::Read(pid_t pid) const {
+  LateRead read{.pid = pid, .time_ns = static_cast<uint64_t>(NowNs(CLOCK_MONOTONIC)), .maps = {}, .build_ids = {}};
+  absl::StatusOr<std::string> maps = ReadMaps(pid, proc_);
   if (!maps.ok()) return maps.status();
-  Process& process = ProcessOf(static_cast<uint32_t>(pid));
+  read.maps = *std::move(maps);
+  base::ForEachPiece(read.maps, '\n', [&](std::string_view line) {
+    const std::optional<MapLine> map = ParseMapLine(line);
+    if (map && map->executable) read.build_ids.push_back(ReadBuildId(IdOf(*map, pid), proc_));
+  });
+  return read;
+}
+
+void Processes::Install(const LateRead& late) {
+  Process& process = ProcessOf(static_cast<uint32_t>(late.pid));
   process.space.Clear();
-  base::ForEachPiece(*maps, '\n', [&](std::string_view line) {
+  size_t i = 0;
+  base::ForEachPiece(late.maps, '\n', [&](std::string_view line) {
     const std::optional<MapLine> map = ParseMapLine(line);
     if (!map || !map->executable) return;
-    const std::string_view path = map->path.empty() ? "//anon" : map->path;
-    ModuleId id{.path = std::string(path),
-                .inode = map->inode,
-                .pid = pid,
-                .device = DeviceOf(map->device_major, map->device_minor),
-                .begin = map->begin,
-                .end = map->end};
-    id.build_id = ReadBuildId(id, proc_);
+    ModuleId id = IdOf(*map, late.pid);
+    id.build_id = late.build_ids[i++];
     if (!id.build_id.empty()) id.inode = id.device = 0;  // As in records of the kernel, which have one or the other.
-    const uint32_t module = ModuleOf(std::move(id), process, NowNs(CLOCK_MONOTONIC));
+    const uint32_t module = ModuleOf(std::move(id), process, late.time_ns);
     process.space.Map({map->begin, map->end, modules_[module].OffsetOf(map->begin, map->file_offset), module});
   });
+}
+
+// Installs what was read up to a time; nullopt: all. Returns true if there was something.
+bool Processes::InstallUntil(std::optional<uint64_t> time_ns) {
+  const auto is_later = [&](const LateRead& late) { return time_ns && late.time_ns > *time_ns; };
+  const auto end = std::ranges::find_if(late_, is_later);
+  for (auto late = late_.begin(); late != end; ++late) Install(*late);
+  const bool any = end != late_.begin();
+  late_.erase(late_.begin(), end);
+  return any;
+}
+
+absl::Status Processes::AddProcess(pid_t pid) {
+  const absl::StatusOr<LateRead> read = Read(pid);
+  if (!read.ok()) return read.status();
+  std::erase_if(late_, [pid](const LateRead& late) { return late.pid == pid; });
+  Install(*read);
   return absl::OkStatus();
 }
 

@@ -12,8 +12,10 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "perfkit/sample.h"
 #include "src/proc/module_file.h"
 #include "src/proc/space.h"
@@ -37,7 +39,8 @@ class Processes {
   // modules beyond the maximum.
   Processes(std::string proc, std::span<const char* const> no_modules);
 
-  // Takes MMAP, MMAP2, FORK, EXIT and COMM records. Returns true if the record may change the meaning of later pcs.
+  // Takes MMAP, MMAP2, FORK, EXIT and COMM records, and the times of others. Returns true if the record may change the
+  // meaning of later pcs.
   bool Add(const RawRecord& record, const SampleLayout& layout);
   // Reads the mappings of `pid` from /proc, in place of what was known. Errors: NotFound, PermissionDenied.
   absl::Status AddProcess(pid_t pid);
@@ -52,9 +55,21 @@ class Processes {
   const std::deque<ModuleId>& modules() const { return modules_; }
 
  private:
+  // Mappings of a process as they were at a time which the records have not reached.
+  struct LateRead {
+    pid_t pid = 0;
+    uint64_t time_ns = 0;  // By CLOCK_MONOTONIC.
+    std::string maps;
+    std::vector<std::string> build_ids;  // Of the executable mappings, in their order.
+  };
+
   void OnMmap(const MmapRecord& map);
   void OnExec(uint32_t pid);
-  void OnFork(const ForkRecord& fork);
+  void OnFork(const ForkRecord& fork, std::optional<uint64_t> time_ns);
+  void ReadParent(const ForkRecord& fork, std::optional<uint64_t> time_ns);
+  absl::StatusOr<LateRead> Read(pid_t pid) const;
+  void Install(const LateRead& late);
+  bool InstallUntil(std::optional<uint64_t> time_ns);
   void OnExit(const ExitRecord& exit);
   void Forget(uint32_t pid);
   Process& ProcessOf(uint32_t pid);
@@ -64,6 +79,7 @@ class Processes {
 
   const std::string proc_;
   std::unordered_map<uint32_t, Process> processes_;
+  std::vector<LateRead> late_;  // In the order of their times.
   std::deque<std::pair<uint32_t, uint64_t>> dead_;  // Pid and epoch of ended processes, the oldest first.
   uint64_t epochs_ = 1;                             // 1 is reserved for the owner: the state that never changes.
   uint32_t last_pid_ = 0;                           // The process of `last_`.

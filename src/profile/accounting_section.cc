@@ -59,6 +59,7 @@ std::string ProfileTroubles(const ProfileAccounting& accounting) {
     if (count != 0) text += absl::StrFormat("# %s %s\n", CountText(count), what);
   };
   add(accounting.stacks_forgotten, "stacks cut to their leaf or module: the tables were full");
+  add(accounting.dumps_dropped, "stacks cut to their leaf: dumps came faster than they could be unwound");
   add(accounting.addresses_forgotten, "samples at other addresses of a module: the tables were full");
   add(accounting.times_forgotten, "samples merged without their times");
   add(accounting.waits_forgotten, "waits in the totals only");

@@ -28,8 +28,10 @@ void ForEachStringIndex(Profile& profile, Visit&& visit) {
   for (ProfileCall& call : profile.calls) visit(call.function), visit(call.file);
   for (ProfileSample& sample : profile.samples) visit(sample.label), visit(sample.task);
   for (ProfileWait& wait : profile.waits) visit(wait.detail), visit(wait.waker), visit(wait.preempter.command);
+  for (ProfileMemory& memory : profile.memory) visit(memory.name);
   for (ProfileZone& zone : profile.zones) {
-    visit(zone.name), visit(zone.cause), visit(zone.reason), visit(zone.worst_by);
+    visit(zone.name), visit(zone.cause), visit(zone.reason), visit(zone.state);
+    visit(zone.worst_by);
   }
   for (ProfileTaskPart& part : profile.task_parts) visit(part.name), visit(part.task);
   for (ProfileCounter& counter : profile.counters) visit(counter.name);
@@ -132,6 +134,11 @@ uint32_t ProfileBuilder::AddThread(uint32_t pid, uint32_t tid, std::string_view 
 uint32_t ProfileBuilder::AddWait(const ProfileWait& wait) {
   impl_->profile.waits.push_back(wait);
   return static_cast<uint32_t>(impl_->profile.waits.size() - 1);
+}
+
+uint32_t ProfileBuilder::AddMemory(const ProfileMemory& memory) {
+  impl_->profile.memory.push_back(memory);
+  return static_cast<uint32_t>(impl_->profile.memory.size() - 1);
 }
 
 void ProfileBuilder::AddSample(const ProfileSample& sample) { impl_->profile.samples.push_back(sample); }

@@ -230,7 +230,8 @@ std::vector<uint32_t> BreadthFirst(const Growing& grown, const Sums& totals, siz
     std::sort(begin, end, [&](uint32_t a, uint32_t b) {
       return std::pair(weight(b), name_order[a]) < std::pair(weight(a), name_order[b]);
     });
-    result.insert(result.end(), begin, end);
+    // GCC 14 takes an insert of the range for one beyond the end (-Wstringop-overflow).
+    std::for_each(begin, end, [&](uint32_t child) { result.push_back(child); });
   }
   return result;
 }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "perfkit/slow_frames.h"
+#include "src/profile/faulted_memory.h"
 #include "src/profile/stack_evidence.h"
 #include "src/profile/text_table.h"
 #include "src/profile/wait_text.h"
@@ -28,9 +29,18 @@ std::string InFunction(const Profile& profile, uint32_t stack, StackQuality qual
   return function.empty() ? "" : " in " + CutMiddle(OneLine(function), kFunctionColumns);
 }
 
+// Returns "bash (4321) of another program", or "" if none is known to have ended the wait.
+std::string_view Stranger(const Profile& profile, const FrameCause& cause) {
+  if (cause.thread != FrameCause::kNoThread || cause.wait == ProfileSample::kNoWait) return "";
+  const std::string_view waker = profile.strings[profile.waits[cause.wait].waker];
+  return waker.ends_with(ProfileWait::kOfOtherProgram) ? waker : "";
+}
+
 // Returns "loader (1234)", or `otherwise` if the thread is not known.
 std::string Who(const Profile& profile, const FrameCause& cause, const std::string& otherwise) {
-  return cause.thread == FrameCause::kNoThread ? otherwise : ThreadAndNumber(profile, cause.thread);
+  if (cause.thread != FrameCause::kNoThread) return ThreadAndNumber(profile, cause.thread);
+  const std::string_view stranger = Stranger(profile, cause);
+  return stranger.empty() ? otherwise : std::string(stranger);
 }
 
 // Returns " in Load(), zone 'load'".
@@ -40,10 +50,15 @@ std::string WhereThread(const Profile& profile, const FrameCause& cause) {
 }
 
 // Returns whom a thread waits for if that thread is not known.
-std::string OtherThread(const FrameCause& cause) {
-  if (!IsOnePipe(cause.what)) return "another thread";
+std::string OtherThread(const Profile& profile, const FrameCause& cause) {
+  const std::string stranger(Stranger(profile, cause));
+  if (!IsOnePipe(cause.what)) return stranger.empty() ? "another thread" : stranger;
   const bool reads = cause.what.starts_with("read of"), writes = cause.what.starts_with("write to");
-  return absl::StrCat("another thread or program to ", reads ? "write" : writes ? "read" : "use", " it");
+  return absl::StrCat(stranger.empty() ? "another thread or program" : stranger, " to ",
+                      reads    ? "write"
+                      : writes ? "read"
+                               : "use",
+                      " it");
 }
 
 std::string InZone(const FrameCause& cause) { return cause.what.empty() ? " in no zone" : " in " + cause.what; }
@@ -55,7 +70,11 @@ std::string PlainText(const Profile& profile, const FrameCause& cause) {
   switch (cause.kind) {
     case Kind::kUnknown: return "not known: " + cause.what;
     case Kind::kMoreWork: return absl::StrCat("more work", InZone(cause), here.empty() ? "" : "," + here);
-    case Kind::kPageFaults: return absl::StrCat("page faults", InZone(cause), here.empty() ? "" : "," + here);
+    case Kind::kPageFaults: {
+      const bool has_memory = cause.memory != ProfileSample::kNoMemory;
+      return absl::StrCat("page faults", InZone(cause), here.empty() ? "" : "," + here,
+                          has_memory ? ", most of them of " + MemoryText(profile, cause.memory) : "");
+    }
     case Kind::kPreempted:
       if (!cause.what.empty()) return absl::StrCat("preempted", here, " by ", cause.what);
       return absl::StrCat("preempted", here, ": others ran, or a CPU quota was used up");
@@ -77,8 +96,9 @@ std::string PlainText(const Profile& profile, const FrameCause& cause) {
                           ", which was preempted");
     case Kind::kIo: return cause.what + here;
     case Kind::kOtherThread:
-      return absl::StrCat("waited", here, " for ", Who(profile, cause, OtherThread(cause)), there,
-                          cause.thread == FrameCause::kNoThread && !cause.what.empty() ? ": " + cause.what : "");
+      return absl::StrCat("waited", here, " for ",
+                          cause.thread == FrameCause::kNoThread ? OtherThread(profile, cause) : Who(profile, cause, ""),
+                          there, cause.thread == FrameCause::kNoThread && !cause.what.empty() ? ": " + cause.what : "");
     case Kind::kSleep: return "slept" + here;
     case Kind::kSystemCall: return absl::StrCat("waited", here, ": ", cause.what);
     case Kind::kLess: return "other parts took less than usual";

@@ -163,6 +163,9 @@ class Judge {
   double quantile_, design_effect_;
 };
 
+// Weights are below 2^64, so that their squares divided by the square of its inverse are finite.
+constexpr double kMaxOption = 1e30;
+
 absl::Status Invalid(std::string_view what) {
   return absl::Status(absl::StatusCode::kInvalidArgument, absl::StrFormat("cannot compare the profiles: %s", what));
 }
@@ -170,9 +173,15 @@ absl::Status Invalid(std::string_view what) {
 absl::Status CheckOptions(const DifferenceOptions& options) {
   if (!(options.confidence > 0 && options.confidence < 1)) return Invalid("confidence is not between 0 and 1");
   if (!(options.design_effect >= 1)) return Invalid("design_effect is less than 1");
+  if (!(options.design_effect <= kMaxOption)) return Invalid("design_effect is too large");
   const bool before = options.before_iterations > 0, after = options.after_iterations > 0;
   if (before != after || !(options.before_iterations >= 0) || !(options.after_iterations >= 0)) {
     return Invalid("iterations are known of one only. Remedy: give both, or none for shares");
+  }
+  for (const double iterations : {options.before_iterations, options.after_iterations}) {
+    if (before && !(iterations >= 1 / kMaxOption && iterations <= kMaxOption)) {
+      return Invalid("iterations are not between 1e-30 and 1e30: rates would have no finite numbers");
+    }
   }
   return absl::OkStatus();
 }

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "src/profile/faulted_memory.h"
 #include "src/profile/frame_counts.h"
 #include "src/profile/preempter_shares.h"
 #include "src/profile/stack_evidence.h"
@@ -99,6 +100,7 @@ class CauseFinder {
   // Causes that say the same are one, with the confidence of its larger half.
   void Add(FrameCause cause) {
     if (cause.share_ns == 0) return;
+    if (cause.kind == Kind::kPageFaults) cause.memory = MostFaulted(frame_, cause.what);
     const auto key = [](const FrameCause& one) { return std::tie(one.kind, one.what, one.thread); };
     auto same = std::ranges::find_if(causes_, [&](const FrameCause& one) { return key(one) == key(cause); });
     const int64_t known_ns = cause.confidence == Confidence::kKnown ? cause.share_ns : 0;

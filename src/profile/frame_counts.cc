@@ -71,6 +71,20 @@ size_t ClockOf(const Profile& profile) {
   return 0;
 }
 
+double FrequencyOf(const Profile& profile, const ProfileZone& frame) {
+  const std::string_view kind = FrameKind(profile.strings[frame.name]);
+  std::optional<double> cycles, on_cpu_ns;
+  for (const ProfileCounter& counter : profile.counters) {
+    const std::string_view name = profile.strings[counter.name];
+    if (counter.thread != frame.thread || !IsOf(name, kind)) continue;
+    // Cycles of user space alone ("cycles:u", "cycles, user only") say nothing about the frequency.
+    const std::string_view event = name.substr(0, name.find(" ("));
+    if (event == "cycles" || event == "cpu-cycles") cycles = PointOf(counter, frame);
+    if (event == "task-clock") on_cpu_ns = PointOf(counter, frame);
+  }
+  return cycles && on_cpu_ns && *on_cpu_ns > 0 ? *cycles / *on_cpu_ns : 0;
+}
+
 FrameFaults FaultsOf(const SlowFrame& frame) {
   constexpr double kMinFaults = 16, kMinRatio = 2;  // of faults that are conspicuous
   const FrameCount* most = nullptr;

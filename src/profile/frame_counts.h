@@ -38,6 +38,9 @@ size_t ClockOf(const Profile& profile);
 // else the sum of the samples on the frame's thread. `frame`, `compared`: frames of one kind, in Profile::zones.
 std::vector<FrameCount> CountsOf(const Profile& profile, uint32_t frame, std::span<const uint32_t> compared);
 
+// Returns the cycles for each ns that the frame's thread was on a CPU; 0 if not both were counted.
+double FrequencyOf(const Profile& profile, const ProfileZone& frame);
+
 // The page faults of a frame.
 struct FrameFaults {
   double extra = 0;                      // more than usual; 0 if they are not conspicuous, or not counted

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <utility>
 
-#include "absl/strings/str_format.h"
 #include "perfkit/profile_builder.h"
 #include "src/profile/frame_counts.h"
 #include "src/profile/wait_text.h"
@@ -74,6 +73,7 @@ class Cutter {
     to.realtime_offset_ns = all_.realtime_offset_ns;
     to.from_ns = zone_.from_ns, to.to_ns = zone_.to_ns;
     to.events = all_.events;
+    to.memory = all_.memory;  // small: at most some thousands
     TakeSamples();
     TakeZones();
     TakeCounters();
@@ -204,6 +204,7 @@ void Cutter::FindUsed() {
     use_wait(part.wait);
   }
   for (const FrameCount& count : cut_.frame.counts) stacks_.Use(count.stack);
+  for (const FaultedMemory& faults : cut_.frame.faults) stacks_.Use(faults.stack);
   for (const FrameThread& other : cut_.frame.others) {
     threads_.Use(other.thread);
     stacks_.Use(other.stack);
@@ -253,6 +254,7 @@ void Cutter::RenumberFrame() {
     part.wait = waits_(part.wait);
   }
   for (FrameCount& count : cut_.frame.counts) count.stack = stacks_(count.stack);
+  for (FaultedMemory& faults : cut_.frame.faults) faults.stack = stacks_(faults.stack);
   for (FrameThread& other : cut_.frame.others) {
     other.thread = threads_(other.thread);
     other.stack = stacks_(other.stack);
@@ -347,45 +349,6 @@ void Cutter::DropNames() {
 }
 
 }  // namespace
-
-absl::Status CheckFrame(const Profile& profile, const SlowFrame& frame) {
-  const auto wrong = [](std::string_view what, uint32_t index, size_t size) {
-    return absl::Status(
-        absl::StatusCode::kInvalidArgument,
-        absl::StrFormat(
-            "not a frame of this profile: its %s is entry %d of %d. Remedy: pass the profile that FindSlowFrames had",
-            what, index, size));
-  };
-  const auto is_in = [](uint32_t index, size_t size) { return index == UINT32_MAX || index < size; };
-  if (frame.zone >= profile.zones.size()) return wrong("zone", frame.zone, profile.zones.size());
-  if (!profile.zones[frame.zone].is_frame) {
-    return absl::Status(
-        absl::StatusCode::kInvalidArgument,
-        absl::StrFormat(
-            "not a frame of this profile: entry %d is a zone. Remedy: pass the profile that FindSlowFrames had",
-            frame.zone));
-  }
-  for (const FramePart& part : frame.parts) {
-    if (!is_in(part.stack, profile.stacks.size())) return wrong("part's stack", part.stack, profile.stacks.size());
-    if (!is_in(part.wait, profile.waits.size())) return wrong("part's wait", part.wait, profile.waits.size());
-  }
-  for (const FrameCount& count : frame.counts) {
-    if (!is_in(count.stack, profile.stacks.size())) return wrong("count's stack", count.stack, profile.stacks.size());
-  }
-  for (const FrameThread& other : frame.others) {
-    if (other.thread >= profile.threads.size()) return wrong("other thread", other.thread, profile.threads.size());
-    if (!is_in(other.stack, profile.stacks.size())) return wrong("other's stack", other.stack, profile.stacks.size());
-  }
-  for (const FrameCause& cause : frame.causes) {
-    for (const uint32_t stack : {cause.stack, cause.thread_stack}) {
-      if (!is_in(stack, profile.stacks.size())) return wrong("cause's stack", stack, profile.stacks.size());
-    }
-    if (!is_in(cause.wait, profile.waits.size())) return wrong("cause's wait", cause.wait, profile.waits.size());
-    if (!is_in(cause.thread, profile.threads.size()))
-      return wrong("cause's thread", cause.thread, profile.threads.size());
-  }
-  return absl::OkStatus();
-}
 
 FrameCut CutFrame(const Profile& profile, const SlowFrame& frame, References references) {
   return Cutter(profile, frame).Cut(references);

@@ -76,7 +76,7 @@ std::string WaitKey(const ProfileWait& wait) {
 }
 
 std::string ZoneKey(const ProfileZone& zone) {
-  return (KeyBytes() << zone.from_ns << zone.to_ns << zone.thread << zone.name << zone.cause << zone.reason
+  return (KeyBytes() << zone.from_ns << zone.to_ns << zone.thread << zone.name << zone.cause << zone.reason << zone.state
                      << zone.worst_by << zone.is_frame << zone.is_whole << zone.is_reference)
       .Take();
 }
@@ -105,6 +105,7 @@ void AddAccounting(ProfileAccounting& to, const ProfileAccounting& from) {
   to.whole_from_ns = std::max(to.whole_from_ns, from.whole_from_ns);
   to.times_forgotten += from.times_forgotten;
   to.stacks_forgotten += from.stacks_forgotten;
+  to.dumps_dropped += from.dumps_dropped;
   to.addresses_forgotten += from.addresses_forgotten;
   to.waits_forgotten += from.waits_forgotten;
   to.zones_forgotten += from.zones_forgotten;
@@ -142,6 +143,7 @@ class Merging {
     MergeLocations();
     MergeStacks();
     MergeWaits();
+    MergeMemory();
     MergeSamples();
     MergeZones();
     MergeTaskParts();
@@ -254,6 +256,16 @@ class Merging {
     }
   }
 
+  void MergeMemory() {
+    KeyIndex index;
+    const auto key = [](const ProfileMemory& one) { return (KeyBytes() << one.from << one.to << one.name).Take(); };
+    for (size_t i = 0; i < to_.memory.size(); ++i) index.Enter(key(to_.memory[i]), i);
+    for (ProfileMemory memory : from_.memory) {
+      memory.name = strings_[memory.name];
+      memory_.push_back(index.Find(key(memory), to_.memory.size(), [&] { to_.memory.push_back(memory); }));
+    }
+  }
+
   void MergeSamples() {
     const auto middle = static_cast<ptrdiff_t>(to_.samples.size());
     for (ProfileSample sample : from_.samples) {
@@ -262,6 +274,7 @@ class Merging {
       sample.label = strings_[sample.label];
       sample.task = strings_[sample.task];
       if (sample.wait != ProfileSample::kNoWait) sample.wait = waits_[sample.wait];
+      if (sample.memory != ProfileSample::kNoMemory) sample.memory = memory_[sample.memory];
       sample.event = events_[sample.event];
       to_.samples.push_back(sample);
     }
@@ -279,6 +292,7 @@ class Merging {
       zone.name = strings_[zone.name];
       zone.cause = strings_[zone.cause];
       zone.reason = strings_[zone.reason];
+      zone.state = strings_[zone.state];
       zone.worst_by = strings_[zone.worst_by];
       if (!zones.Take(ZoneKey(zone))) to_.zones.push_back(zone);
     }
@@ -321,7 +335,7 @@ class Merging {
 
   Profile& to_;
   const Profile& from_;
-  std::vector<uint32_t> strings_, threads_, locations_, stacks_, waits_;
+  std::vector<uint32_t> strings_, threads_, locations_, stacks_, waits_, memory_;
   std::vector<uint16_t> events_;
 };
 

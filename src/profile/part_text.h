@@ -11,4 +11,7 @@ namespace perfkit::profile {
 // wait it is the longest one. A line without control characters.
 std::string PartText(const Profile& profile, const FramePart& part);
 
+// "the CPU ran at 1.20 GHz, usually at 3.40 GHz"; "" if that is not known, or if they differ by less than 5 %.
+std::string FrequencyText(const SlowFrame& frame);
+
 }  // namespace perfkit::profile

@@ -83,6 +83,8 @@ class Checker {
       if (has_stack == (sample.quality == StackQuality::kNone)) return Wrong("samples", i, "stack and quality differ");
       const bool has_wait = sample.wait != ProfileSample::kNoWait;
       if (has_wait && sample.wait >= profile_.waits.size()) return Wrong("samples", i, "there is no such wait");
+      const bool has_memory = sample.memory != ProfileSample::kNoMemory;
+      if (has_memory && sample.memory >= profile_.memory.size()) return Wrong("samples", i, "there is no such memory");
       if (sample.quality > StackQuality::kNone) return Wrong("samples", i, "quality is not one of StackQuality");
       if (!IsString(sample.label)) return Wrong("samples", i, "label is no string");
       if (!IsString(sample.task)) return Wrong("samples", i, "task is no string");
@@ -105,11 +107,15 @@ class Checker {
       if (!has_quality) return Wrong("waits", i, "holder_quality is not one of StackQuality");
       if (wait.lock_kind > ProfileLock::kSemaphore) return Wrong("waits", i, "lock_kind is not one of ProfileLock");
     }
+    for (size_t i = 0; i < profile_.memory.size(); ++i) {
+      if (!IsString(profile_.memory[i].name)) return Wrong("memory", i, "name is no string");
+      if (profile_.memory[i].to < profile_.memory[i].from) return Wrong("memory", i, "ends before it begins");
+    }
     for (size_t i = 0; i < profile_.zones.size(); ++i) {
       const ProfileZone& zone = profile_.zones[i];
       if (zone.thread >= profile_.threads.size()) return Wrong("zones", i, "there is no such thread");
-      const bool has_strings =
-          IsString(zone.name) && IsString(zone.cause) && IsString(zone.reason) && IsString(zone.worst_by);
+      const bool has_strings = IsString(zone.name) && IsString(zone.cause) && IsString(zone.reason) &&
+                               IsString(zone.state) && IsString(zone.worst_by);
       if (!has_strings) return Wrong("zones", i, "a name is no string");
       if (zone.to_ns < zone.from_ns) return Wrong("zones", i, "ends before it begins");
     }

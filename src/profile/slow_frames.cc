@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "src/profile/busy_threads.h"
+#include "src/profile/faulted_memory.h"
 #include "src/profile/frame_causes.h"
 #include "src/profile/frame_counts.h"
 #include "src/profile/frame_parts.h"
@@ -108,6 +109,13 @@ SlowFrame FrameGroup::Explain(uint32_t frame) const {
   for (const auto& [part, ns] : PartsOf(frame)) parts[part].ns = ns;
   FindStacks(frame, parts);
   slow.counts = CountsOf(profile_, frame, compared_);
+  slow.faults = profile::FaultsByMemory(profile_, profile_.zones[frame]);
+  slow.ghz = profile::FrequencyOf(profile_, profile_.zones[frame]);
+  std::vector<double> usual_ghz;
+  for (const uint32_t other : compared_) usual_ghz.push_back(profile::FrequencyOf(profile_, profile_.zones[other]));
+  std::erase(usual_ghz, 0.0);
+  const size_t known = usual_ghz.size();
+  slow.usual_ghz = Median(std::move(usual_ghz), known);
   slow.rest_ns = slow.excess_ns();
   for (auto& [number, part] : parts) {
     part.kind = names_[number].kind;

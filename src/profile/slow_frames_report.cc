@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "perfkit/slow_frames.h"
+#include "src/profile/faulted_memory.h"
 #include "src/profile/part_text.h"
 #include "src/profile/text_table.h"
 #include "src/profile/wait_text.h"
@@ -85,6 +86,17 @@ std::string CountTexts(const Profile& profile, const SlowFrame& frame) {
   return text;
 }
 
+// Which memory the page faults were in.
+std::string FaultTexts(const Profile& profile, const SlowFrame& frame) {
+  std::string text;
+  for (const FaultedMemory& faults : profile::ToldFaults(frame)) {
+    text += RowText("", absl::StrFormat("%d", faults.faults), "", profile::FaultText(profile, faults));
+    const std::string where = StackText(profile, faults.stack);
+    if (!where.empty()) text += WhereRow(where + absl::StrFormat(" (%d)", faults.at_stack));
+  }
+  return text;
+}
+
 // Where the other threads were that ran for a quarter of the frame or more.
 std::string OtherTexts(const Profile& profile, const SlowFrame& frame) {
   std::string text;
@@ -109,6 +121,7 @@ std::string HeadText(const Profile& profile, const SlowFrame& frame) {
       TimeText(is_long ? frame.ns - frame.usual_ns : frame.usual_ns - frame.ns), is_long ? "more" : "less");
   if (zone.cause != 0) text += ": " + OneLine(profile.strings[zone.cause]);
   if (zone.reason != 0) text += "\n  kept: " + OneLine(profile.strings[zone.reason]);
+  if (zone.state != 0) text += "\n  state: " + OneLine(profile.strings[zone.state]);
   if (zone.worst_by != 0) text += "\n  among the worst by " + OneLine(profile.strings[zone.worst_by]);
   return text + "\n";
 }
@@ -164,13 +177,24 @@ std::string Gaps(const Profile& profile) {
 namespace profile {
 
 std::string PartText(const Profile& profile, const FramePart& part) {
-  if (part.kind == FramePart::Kind::kPreempted) return "preempted: others ran, or a CPU quota was used up";
+  if (part.kind == FramePart::Kind::kPreempted) {
+    const uint64_t throttled_ns = part.wait == ProfileSample::kNoWait ? 0 : profile.waits[part.wait].throttled_ns;
+    if (throttled_ns == 0) return "preempted: others ran, or a CPU quota was used up";
+    return "preempted: a CPU quota (cgroup) was used up for at most " + TimeText(throttled_ns) + " of the longest";
+  }
   if (part.kind == FramePart::Kind::kWait) {
     const std::string text =
         part.wait == ProfileSample::kNoWait ? part.name : profile::WaitText(profile, profile.waits[part.wait]);
     return text.empty() ? "waited, for what is not known" : "waited: " + OneLine(text);
   }
   return part.name.empty() ? "ran in no zone" : "ran in " + OneLine(part.name);
+}
+
+std::string FrequencyText(const SlowFrame& frame) {
+  if (frame.ghz <= 0 || frame.usual_ghz <= 0) return "";
+  const double ratio = frame.ghz / frame.usual_ghz;
+  if (ratio > 0.95 && ratio < 1.05) return "";
+  return absl::StrFormat("the CPU ran at %.2f GHz, usually at %.2f GHz", frame.ghz, frame.usual_ghz);
 }
 
 }  // namespace profile
@@ -189,7 +213,8 @@ std::string FormatSlowFrame(const Profile& profile, const SlowFrame& frame) {
   }
   // The rows sum up to the excess in the headline.
   if (left_ns != 0) text += RowText(ChangeText(left_ns), "", "", "all else");
-  return text + CountTexts(profile, frame) + OtherTexts(profile, frame);
+  if (const std::string ghz = profile::FrequencyText(frame); !ghz.empty()) text += RowText("", "", "", ghz);
+  return text + CountTexts(profile, frame) + FaultTexts(profile, frame) + OtherTexts(profile, frame);
 }
 
 std::string FormatSlowFrames(const Profile& profile, const SlowFrameOptions& options) {

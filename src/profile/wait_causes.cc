@@ -108,7 +108,7 @@ class WaitJudge {
   // Another thread, perhaps of another program, ends the wait.
   void JudgeOther(Kind kind) {
     cause_.kind = kind;
-    if (const std::optional<uint32_t> waker = WakingThread()) return Blame(*waker);
+    if (const std::optional<uint32_t> waker = WakingThread()) return BlameForWaking(*waker);
     if (wait_.waker == 0) cause_.remedy = wakers_tell_;
   }
 
@@ -134,7 +134,7 @@ class WaitJudge {
   }
 
   void BlameWaker() {
-    if (const std::optional<uint32_t> waker = WakingThread()) return Blame(*waker);
+    if (const std::optional<uint32_t> waker = WakingThread()) return BlameForWaking(*waker);
     if (cause_.kind == Kind::kOtherThread && profile_.strings[wait_.waker] == ProfileWait::kInterrupt) {
       return Set(Kind::kSleep, Confidence::kLikely, cause_.what);  // a timeout
     }
@@ -152,9 +152,10 @@ class WaitJudge {
     if (const std::optional<uint32_t> waker = WakingThread()) {
       Set(Kind::kOtherThread, Confidence::kLikely, "");
       cause_.remedy = piece_.duration_ns() < kExaminedNs ? "" : kMoreCpu;
-      return Blame(*waker);
+      return BlameForWaking(*waker);
     }
     const std::string& waker = profile_.strings[wait_.waker];
+    if (waker.ends_with(ProfileWait::kOfOtherProgram)) return Set(Kind::kOtherThread, Confidence::kLikely, "");
     Set(Kind::kUnknown, Confidence::kUnknown,
         waker.empty() ? "a wait that ended before it was examined" : absl::StrCat("a wait that was ended by ", waker));
     cause_.remedy = piece_.duration_ns() >= kExaminedNs ? kMoreCpu : wait_.waker == 0 ? wakers_tell_ : "";
@@ -170,6 +171,20 @@ class WaitJudge {
       found = i;
     }
     return found;
+  }
+
+  // Where the thread was when it ended the wait, if its stack was taken then (SessionOptions::waker_stacks); else where
+  // it was during the wait.
+  void BlameForWaking(uint32_t thread) {
+    Blame(thread);
+    const uint64_t woken_ns = sample_.time_ns + sample_.weight;
+    const size_t event = profile_.EventIndex("sched:sched_waking");
+    auto sample = std::ranges::lower_bound(profile_.samples, woken_ns, {}, &ProfileSample::time_ns);
+    for (; sample != profile_.samples.end() && sample->time_ns == woken_ns; ++sample) {
+      if (sample->thread != thread || sample->event != event || OwnFunction(profile_, sample->stack).empty()) continue;
+      cause_.thread_stack = sample->stack;
+      cause_.thread_quality = sample->quality;
+    }
   }
 
   void Blame(uint32_t thread) {

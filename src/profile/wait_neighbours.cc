@@ -46,6 +46,12 @@ std::vector<const WaitPiece*> WaitNeighbours::Nearest(const WaitPiece& piece) co
 }
 
 std::optional<FrameCause> WaitNeighbours::CauseLike(const WaitPiece& piece, const FrameCause& own) const {
+  const uint32_t wait = profile_.samples[piece.sample].wait;
+  const bool has_wait = wait != ProfileSample::kNoWait;
+  // Its neighbours may have waited for threads of this one.
+  if (has_wait && profile_.strings[profile_.waits[wait].waker].ends_with(ProfileWait::kOfOtherProgram)) {
+    return std::nullopt;
+  }
   const std::vector<const WaitPiece*> nearest = Nearest(piece);
   if (nearest.size() < kNeeded) return std::nullopt;
   FrameCause first = CauseOfWait(profile_, thread_, *nearest.front(), false).cause;

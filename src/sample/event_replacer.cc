@@ -3,6 +3,8 @@
 // open events are where they were, and still enabled.
 #include "src/sample/event_replacer.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@ void EventReplacer::Swap() {
 }
 
 absl::Status EventReplacer::Open(const SamplingLevel& level) {
+  CloseReplaced();
   const sys::ForkBlocker fork_blocker;
   Swap();
   duplicates_.BeginOpening();
@@ -26,6 +29,12 @@ absl::Status EventReplacer::Open(const SamplingLevel& level) {
   duplicates_.EndOpening(status.ok());
   if (!status.ok()) Drop();
   return status;
+}
+
+void EventReplacer::CloseReplaced() {
+  if (rings_.active.closing.empty() && rings_.spare.closing.empty()) return;
+  const sys::ForkBlocker fork_blocker;
+  for (RingSet* const set : {&rings_.active, &rings_.spare}) set->closing.clear();
 }
 
 void EventReplacer::Drop() {
@@ -45,7 +54,7 @@ uint64_t EventReplacer::SwitchOver() {
   (void)rings_.active.SwitchEvents(true, plan_.inherits());  // SamplerRings::SwitchOnStuck tries again.
   swap();
   overlap.at_ns = Now();
-  (void)rings_.active.SwitchEvents(false, plan_.inherits());  // TakeOver closes them in any case.
+  (void)rings_.active.SwitchEvents(false, plan_.inherits());  // TakeOver tries again.
   return overlap.at_ns;
 }
 
@@ -53,13 +62,19 @@ void EventReplacer::EndOverlap() { writers_.overlap().to_ns = Now(); }
 
 void EventReplacer::Retire(RingSet& set) {
   const uint64_t now = Now();
+  const bool disabled = set.SwitchEvents(false, plan_.inherits()).ok();
   for (RingEvent& ring_event : set.events) {
     if (ring_event.event == RingEvent::kTracking) continue;
     losses_.SettleClosed(ring_event);
     writers_.Retire(ring_event, now);
   }
-  // This closes them. Their last counts were read just before, and their writers stay known.
-  std::erase_if(set.events, [](const RingEvent& ring_event) { return ring_event.event != RingEvent::kTracking; });
+  // Their last counts were read just before, and their writers stay known. The next drain closes them, or this, if they
+  // may still count.
+  const auto replaced = std::stable_partition(
+      set.events.begin(), set.events.end(),
+      [](const RingEvent& ring_event) { return ring_event.event == RingEvent::kTracking; });
+  if (disabled) std::move(replaced, set.events.end(), std::back_inserter(set.closing));
+  set.events.erase(replaced, set.events.end());
   for (RingEvent& ring_event : set.fresh) set.events.push_back(std::move(ring_event));
   set.fresh.clear();
 }

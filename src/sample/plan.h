@@ -114,6 +114,13 @@ class Plan {
   uint32_t MinStack() const;
   // Returns an estimate of the kernel's CPU time for one sample, in nanoseconds.
   uint64_t SampleCostNs(size_t event, const SamplingLevel& level) const;
+  // Further nanoseconds of a sample in the kernel, beside a dumped or live stack, for the kernel's part of its chain: six
+  // frames, as most samples have, on a virtual machine with Linux 6.18.
+  static constexpr uint64_t kKernelChainNs = 1300;
+  // Returns true if dumped and live stacks have the kernel's part as a chain.
+  bool has_kernel_chain() const {
+    return options_.stack.kind != CallStack::Kind::kFramePointers && layout_.has(Field::kCallchain);
+  }
   // Returns true if threads inherit the events of the threads that start them.
   bool inherits() const { return per_cpu_rings() && target_.inherit; }
   // Returns the maximum size of a record in bytes. A ring with more free bytes has lost none.

@@ -34,7 +34,7 @@ struct RingEvent {
   uint64_t lost_settled = 0;  // Losses that are already in the accounting.
   EventCount known;           // Result of the last successful Read.
   bool stuck = false;         // Should be enabled, but could not be.
-  bool hung_up = false;       // Its thread has ended, and all threads that inherited it: RingSet::HaveEnded.
+  bool hung_up = false;       // Its thread has ended, and all threads that inherited it: RingSet::FirstLiving.
 
   // Returns nullopt if the event is in error state. Retries after EINTR.
   std::optional<EventCount> Read(const SampleLayout& layout);

@@ -160,7 +160,7 @@ bool RingSet::IsNearlyFull(size_t largest_record) const {
 // An event hangs up once its thread has ended, and no thread that inherited it lives (is_event_hup in
 // kernel/events/core.c). A thread's events are adjacent, and one of them stands for all. Mostly the first thread lives,
 // so that this is one look.
-bool RingSet::HaveEnded() {
+const RingEvent* RingSet::FirstLiving() {
   const sys::ForkBlocker fork_blocker;
   sys::OwnedFd epoll;
   int tid = RingSlot::kShared;
@@ -168,13 +168,13 @@ bool RingSet::HaveEnded() {
     if (std::exchange(tid, ring_event.tid) == ring_event.tid || ring_event.hung_up) continue;
     if (!epoll) epoll = sys::OwnedFd(sys::kernel().epoll_create1(EPOLL_CLOEXEC));
     ring_event.hung_up = epoll && HasHungUp(epoll.get(), ring_event.fd.get());
-    if (!ring_event.hung_up) return false;
+    if (!ring_event.hung_up) return &ring_event;
   }
-  return !events.empty();
+  return nullptr;
 }
 
 void RingSet::OnForkedChild() {
-  for (std::vector<RingEvent>* const opened : {&events, &fresh}) {
+  for (std::vector<RingEvent>* const opened : {&events, &fresh, &closing}) {
     for (RingEvent& ring_event : *opened) ring_event.OnForkedChild();
   }
   for (const std::unique_ptr<RingSlot>& slot : rings) slot->ring.OnForkedChild();

@@ -65,9 +65,9 @@ class RingSet {
   absl::Status SwitchEvents(bool on, bool inherited);
   absl::Status Pause(bool pause) const;
   bool IsNearlyFull(size_t largest_record) const;
-  // Returns true if the threads of all events have ended, and all threads that inherited them. To be called after a
-  // drain: it may take back the wake-up of a ring for records that were not read yet.
-  bool HaveEnded();
+  // Returns the first event whose thread lives, or a thread that has inherited it; nullptr if there is none. To be
+  // called after a drain: it may take back the wake-up of a ring for records that were not read yet.
+  const RingEvent* FirstLiving();
 
   // Closes all descriptors in a forked child.
   void OnForkedChild();
@@ -75,6 +75,9 @@ class RingSet {
   std::vector<std::unique_ptr<RingSlot>> rings;
   std::vector<RingEvent> events;
   std::vector<RingEvent> fresh;  // Opened beside `events`, disabled: they are about to replace them.
+  // Were replaced, disabled, not closed: a thread may be in the middle of a sample that is counted already, and closing
+  // the event would take its ring away (ring_buffer_attach in kernel/events/core.c), without a loss being counted.
+  std::vector<RingEvent> closing;
 
  private:
   absl::Status AttachTrackingEvent(const Plan& plan, open::OpenRequest request, pid_t tid, const RingSlot& slot);

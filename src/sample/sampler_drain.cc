@@ -34,6 +34,7 @@ size_t SamplerImpl::Drain(Visit visit, size_t max_records) {
   const uint64_t begun = CpuNow();
   if (is_running()) live_.Maintain();
   losses_.SettleBeforeDrain();
+  replacer_.CloseReplaced();
   // A LOST record is written only together with the next record, which may never come.
   if (rings_.side.IsNearlyFull(kTaskRecordBytes)) ForgetTasks();
   given_ = 0;
@@ -53,6 +54,7 @@ size_t SamplerImpl::Drain(Visit visit, size_t max_records) {
   if (given_ == 0) rings_.DropHungUp();
   if (follows_threads()) FollowThreads();
   rings_.CheckEnd(is_running());
+  if (!states_.empty() && writing) states_.back().ReadMore();
   EndDrain(begun);
   EnforceBudget(visit, max_records - std::min(max_records, given_));
   return given_;
@@ -64,20 +66,23 @@ size_t SamplerImpl::EndDrain(uint64_t begun_cpu_ns) {
 }
 
 // A state comes after the records of before its start, which other mappings name. If samples are overwritten, it comes
-// before all of them. Counts a record as delivered before the visitor is called, which may throw.
+// before all of them. What is read later comes after the records of before its reading, which may be those of another
+// drain. Counts a record as delivered before the visitor is called, which may throw.
 bool SamplerImpl::DeliverStates(uint64_t horizon_ns, Visit visit, size_t max_records) {
   const bool streams = plan_.options().mode == RingMode::kStream;
   for (SynthesizedRecords& state : states_) {
-    if (state.done()) continue;
-    const uint64_t before_ns = std::min(state.time_ns() - 1, horizon_ns);
-    if (streams && !DrainUntil(before_ns, visit, max_records - given_)) return false;
-    while (given_ < max_records) {
-      const std::optional<RawRecord> raw = state.Next();
-      if (!raw) break;
-      ++given_;
-      visit(SamplerRecord{*raw, SamplerRecord::kNoEvent, true});
+    while (state.has_next()) {
+      if (state.is_late() && state.time_ns() > horizon_ns) return true;
+      const uint64_t before_ns = std::min(state.time_ns() - 1, horizon_ns);
+      if (streams && !DrainUntil(before_ns, visit, max_records - given_)) return false;
+      while (given_ < max_records) {
+        const std::optional<RawRecord> raw = state.Next();
+        if (!raw) break;
+        ++given_;
+        visit(SamplerRecord{*raw, SamplerRecord::kNoEvent, true});
+      }
+      if (given_ >= max_records) return false;
     }
-    if (!state.done()) return false;
   }
   while (states_.size() > 1) states_.pop_front();
   return true;
@@ -145,6 +150,8 @@ void SamplerImpl::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t t
     ++event.malformed;
     return;
   }
+  const bool in_kernel = (raw.misc & kMiscCpuMode) == static_cast<uint16_t>(CpuMode::kKernel);
+  if (in_kernel && plan_.has_kernel_chain() && level_.stack != 0) accounting_.kernel_cpu_ns += Plan::kKernelChainNs;
   live_.NoteSample(raw, *writer);
   if (!duplicates_.CountsOnce(raw, *writer, slot.last, time_ns, foreign)) {
     ++event.duplicates;

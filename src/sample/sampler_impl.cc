@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -18,6 +19,19 @@ namespace perfkit::sample {
 namespace {
 
 constexpr size_t kMaxStates = 64;  // Maximum number of states that wait for a Drain.
+
+// Descriptors that are taken until this is destroyed, so that as many are left for what a sampler's owner opens next.
+class SpareDescriptors {
+ public:
+  SpareDescriptors() {
+    for (sys::OwnedFd& fd : fds_) fd = sys::OwnedFd(sys::kernel().epoll_create1(EPOLL_CLOEXEC));
+  }
+  SpareDescriptors(const SpareDescriptors&) = delete;
+  SpareDescriptors& operator=(const SpareDescriptors&) = delete;
+
+ private:
+  std::array<sys::OwnedFd, 8> fds_;
+};
 
 }  // namespace
 
@@ -50,15 +64,24 @@ absl::StatusOr<std::unique_ptr<SamplerImpl>> SamplerImpl::OpenAs(const SamplerOp
   return impl;
 }
 
+// Rings of CPUs that take the last descriptors would leave none for what is opened next, such as a session's pipe.
+absl::StatusOr<std::unique_ptr<SamplerImpl>> SamplerImpl::OpenSparing(const SamplerOptions& options,
+                                                                      const Target& target) {
+  const sys::ForkBlocker fork_blocker;
+  const SpareDescriptors spare;
+  return OpenAs(options, target);
+}
+
 absl::StatusOr<std::unique_ptr<SamplerImpl>> SamplerImpl::Open(const SamplerOptions& options, const Target& target) {
   using Rings = SamplerOptions::Rings;
-  absl::StatusOr<std::unique_ptr<SamplerImpl>> impl = OpenAs(options, target);
   const bool is_cpu = target.kind == Target::Kind::kCpu || target.kind == Target::Kind::kSystem;
-  if (options.rings != Rings::kAuto || is_cpu || !IsOutOfDescriptors(impl.status())) return impl;
+  if (options.rings != Rings::kAuto || is_cpu) return OpenAs(options, target);
+  absl::StatusOr<std::unique_ptr<SamplerImpl>> impl = OpenSparing(options, target);
+  if (!IsOutOfDescriptors(impl.status())) return impl;
   SamplerOptions fewer = options;
   fewer.rings = Rings::kPerThread;
   absl::StatusOr<std::unique_ptr<SamplerImpl>> by_thread = OpenAs(fewer, target);
-  if (!by_thread.ok()) return impl;
+  if (!by_thread.ok()) return OpenAs(options, target);
   (*by_thread)->rings_.ExplainRingsOfThreads(impl.status());
   return by_thread;
 }
@@ -142,7 +165,10 @@ absl::Status SamplerImpl::Start() {
       return status;
     }
     // Before the first sample, so that reading is not sampled, and no ring of samples fills meanwhile.
-    if (set == &rings_.side && plan_.options().side_band) states_.emplace_back(plan_, begun);
+    if (set == &rings_.side && plan_.options().side_band) {
+      if (!states_.empty()) states_.back().Close();  // The new one has what the last one still lacks.
+      states_.emplace_back(plan_, begun);
+    }
   }
   if (follows_threads()) {
     const sys::ForkBlocker fork_blocker;
@@ -157,6 +183,7 @@ absl::Status SamplerImpl::Start() {
 absl::Status SamplerImpl::Stop() {
   if (absl::Status here = CheckHere(); !here.ok()) return here;
   state_ = State::kStopped;
+  if (!states_.empty()) states_.back().Close();  // No sample comes after what would still be read.
   const absl::Status status = rings_.active.SwitchAll(false, plan_.target().inherit);
   // If threads may have two copies of an event, their FORK and EXIT records are needed even between Stop and Start.
   if (duplicates_.expects_duplicates()) return status;

@@ -64,6 +64,7 @@ class SamplerImpl {
   // Returns FailedPrecondition in a forked child.
   absl::Status CheckHere() const;
   static absl::StatusOr<std::unique_ptr<SamplerImpl>> OpenAs(const SamplerOptions& options, const Target& target);
+  static absl::StatusOr<std::unique_ptr<SamplerImpl>> OpenSparing(const SamplerOptions& options, const Target& target);
   absl::Status OpenAll();
   // Rebuilds the index and the merge from the sets' rings and events. New writers write from `since_ns` on.
   void Index(uint64_t since_ns);

@@ -10,6 +10,7 @@
 #include <bit>
 
 #include "absl/strings/str_format.h"
+#include "src/sys/clock.h"
 #include "src/sys/kernel.h"
 #include "src/sys/perf_error.h"
 
@@ -36,7 +37,10 @@ void SamplerRings::ExplainRingsOfThreads(const absl::Status& reason) {
 void SamplerRings::Close() {
   epoll_.Reset();
   // Events before the rings that they write to.
-  for (RingSet* const set : {&spare, &active, &side}) set->fresh.clear();
+  for (RingSet* const set : {&spare, &active, &side}) {
+    set->fresh.clear();
+    set->closing.clear();
+  }
   for (RingSet* const set : {&spare, &active, &side}) {
     set->events.clear();
     set->rings.clear();
@@ -156,7 +160,24 @@ void SamplerRings::DropHungUp() {
 
 void SamplerRings::DropHungUp(int fd) {
   sys::kernel().epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  if (fd == watched_end_) {
+    watched_end_ = -1;
+    SawExit();
+  }
   ForEachSlot([fd](RingSlot& slot) { slot.hung_up = slot.hung_up || slot.ring.fd() == fd; });
+}
+
+// Wakes poll_fd() once the event `fd`, the first that lives, hangs up. Without that only records would wake it. If the
+// event can't be watched, Drain finds the end without a wake-up. The event's poll takes the wake-up of the ring that it
+// shares with others (perf_poll in kernel/events/core.c), so it is waited for as well.
+void SamplerRings::WatchEnd(int fd) {
+  if (fd == watched_end_ || !epoll_) return;
+  if (watched_end_ >= 0) sys::kernel().epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watched_end_, nullptr);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  const bool watched = fd >= 0 && sys::kernel().epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+  watched_end_ = watched ? fd : -1;
 }
 
 // The owner of a thread's rings hangs up with it, which DropHungUp finds.
@@ -167,9 +188,13 @@ void SamplerRings::CheckEnd(bool is_running) {
         std::ranges::all_of(active.rings, [](const std::unique_ptr<RingSlot>& slot) { return slot->hung_up; });
     return;
   }
-  if (is_running && end_checks_ == 0) return;
+  const uint64_t now_ns = sys::ClockNs(CLOCK_MONOTONIC);
+  if (is_running && end_checks_ == 0 && now_ns - end_checked_ns_ < kEndCheckNs) return;
   if (end_checks_ != 0) --end_checks_;
-  target_ended_ = side.HaveEnded();
+  end_checked_ns_ = now_ns;
+  const RingEvent* const living = side.FirstLiving();
+  target_ended_ = living == nullptr && !side.events.empty();
+  WatchEnd(living == nullptr ? -1 : living->fd.get());
 }
 
 absl::Status SamplerRings::Pause(bool pause) const {

@@ -37,8 +37,8 @@ class SamplerRings {
   void DropHungUp();
   // Notes that an EXIT record was read, or that one may have been lost.
   void SawExit() { end_checks_ = kEndChecks; }
-  // Called after each drain: finds out whether the target has ended. A running sampler has EXIT records, so that it
-  // looks after these only.
+  // Called after each drain: finds out whether the target has ended. A running sampler has EXIT records: it looks after
+  // these, and each kEndCheckNs besides.
   void CheckEnd(bool is_running);
   // Returns true if, at the last CheckEnd, all sampled threads had ended, and all that inherited their events.
   bool target_ended() const { return target_ended_; }
@@ -93,13 +93,18 @@ class SamplerRings {
   absl::Status AddRings(pid_t tid, size_t bytes);
   absl::Status Poll(const RingSlot& slot);
   void DropHungUp(int fd);
+  void WatchEnd(int fd);
 
-  // A thread writes its EXIT record before its events end, so the next drain looks once more.
+  // A thread writes its EXIT record before its events end, so the next drain looks once more. If the thread was
+  // preempted in between, or its record was lost, a later look finds it.
   static constexpr int kEndChecks = 2;
+  static constexpr uint64_t kEndCheckNs = 100'000'000;
 
   const Plan& plan_;
   sys::OwnedFd epoll_;
   int end_checks_ = kEndChecks;  // Number of CheckEnds that look.
+  uint64_t end_checked_ns_ = 0;  // Time of the last look.
+  int watched_end_ = -1;         // Event whose hang-up wakes poll_fd(); -1 means none.
   bool target_ended_ = false;
   size_t ring_bytes_ = 0;
   absl::Status ring_status_;

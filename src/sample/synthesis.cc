@@ -3,7 +3,7 @@
 // kernel's. As the kernel does without mmap_data, only executable mappings are written.
 //
 // For whole CPUs there may be thousands of processes, which map the same few files: the build-id of each file is read
-// once. The constructor reads processes up to a limit of time and memory; Next reads the others, one by one.
+// once. The constructor reads processes up to a limit of time and memory; ReadMore reads the others.
 #include "src/sample/synthesis.h"
 
 #include <array>
@@ -14,8 +14,10 @@
 #include "src/base/text.h"
 #include "src/open/task_cpu.h"
 #include "src/proc/cgroups.h"
+#include "src/proc/descendants.h"
 #include "src/proc/maps.h"
 #include "src/proc/module_file.h"
+#include "src/proc/stat.h"
 #include "src/proc/threads.h"
 #include "src/sys/clock.h"
 #include "src/sys/files.h"
@@ -73,6 +75,8 @@ constexpr size_t kLongestPath = 4096;
 // The limits of the constructor.
 constexpr uint64_t kMaxAheadNs = 500'000'000;
 constexpr size_t kMaxAheadBytes = 16 << 20;
+// The limit of ReadMore.
+constexpr uint64_t kMaxMoreNs = 100'000'000;
 // A bound beyond all real systems.
 constexpr size_t kMaxCgroups = 64 << 10;
 
@@ -165,54 +169,85 @@ std::vector<pid_t> ProcessesOf(const Plan& plan) {
     const absl::StatusOr<std::vector<std::string>> names = sys::ListFolder("/proc");
     return names.ok() ? proc::ParseTaskNames(*names) : std::vector<pid_t>();
   }
-  if (target.kind == Target::Kind::kProcess) return {target.id};
-  if (target.kind == Target::Kind::kThread) return {ProcessOf(target.id)};
-  return {sys::kernel().getpid()};
+  if (target.kind != Target::Kind::kProcess && target.kind != Target::Kind::kThread) return {sys::kernel().getpid()};
+  std::vector<pid_t> pids = {target.kind == Target::Kind::kProcess ? target.id : ProcessOf(target.id)};
+  // Children that were forked since Open, or while the sampler was stopped, have inherited the events.
+  if (!plan.inherits()) return pids;
+  const std::vector<pid_t> descendants = proc::ListDescendants(pids.front());
+  pids.insert(pids.end(), descendants.begin(), descendants.end());
+  return pids;
 }
 
 }  // namespace
 
 SynthesizedRecords::SynthesizedRecords(const Plan& plan, uint64_t time_ns)
-    : layout_(plan.layout()), time_ns_(time_ns), pids_(ProcessesOf(plan)) {
+    : layout_(plan.layout()), clock_(plan.options().clock_id), pids_(ProcessesOf(plan)) {
   const uint64_t begun = sys::ClockNs(CLOCK_MONOTONIC);
   if (layout_.has(Field::kCgroup)) {
-    RecordWriter writer(records_, layout_, time_ns_);
+    RecordWriter writer(records_, layout_, time_ns);
     for (const proc::Cgroup& cgroup : proc::ListCgroups(kMaxCgroups)) WriteCgroup(writer, cgroup);
   }
   while (next_pid_ < pids_.size() && records_.size() < kMaxAheadBytes) {
-    ReadProcess(pids_[next_pid_++]);
-    if (sys::ClockNs(CLOCK_MONOTONIC) - begun > kMaxAheadNs) return;
+    ReadProcess(pids_[next_pid_++], time_ns);
+    if (sys::ClockNs(CLOCK_MONOTONIC) - begun > kMaxAheadNs) break;
   }
+  EndBlock(time_ns);
 }
 
-void SynthesizedRecords::ReadProcess(pid_t pid) {
+void SynthesizedRecords::ReadProcess(pid_t pid, uint64_t time_ns, bool maps) {
   const auto number = static_cast<uint32_t>(pid);
-  RecordWriter writer(records_, layout_, time_ns_);
+  RecordWriter writer(records_, layout_, time_ns);
   const absl::StatusOr<std::vector<pid_t>> threads = proc::ListThreads(pid);
   if (!threads.ok()) {
     ++unread_;
     return;
   }
-  for (const pid_t tid : *threads) WriteThread(writer, number, static_cast<uint32_t>(tid), time_ns_);
-  const absl::StatusOr<std::string> maps = proc::ReadMaps(pid);
-  if (!maps.ok()) {
+  for (const pid_t tid : *threads) WriteThread(writer, number, static_cast<uint32_t>(tid), time_ns);
+  const absl::StatusOr<std::string> text = maps ? proc::ReadMaps(pid) : absl::UnavailableError("");
+  if (!text.ok()) {
     ++unread_;
     return;
   }
-  base::ForEachPiece(*maps, '\n', [&](std::string_view line) {
+  base::ForEachPiece(*text, '\n', [&](std::string_view line) {
     if (const std::optional<proc::MapLine> map = proc::ParseMapLine(line)) WriteMap(writer, number, *map, build_ids_);
   });
 }
 
+// Samples are taken meanwhile. If the process has called exec between the time of the records and the reading, it is
+// read once more; if it does so again, its mappings are not known.
+void SynthesizedRecords::ReadLate(pid_t pid) {
+  const size_t records = records_.size();
+  const uint64_t unread = unread_;
+  for (const bool maps : {true, true, false}) {
+    const std::optional<proc::Stat> before = proc::ReadStat(pid);
+    const uint64_t now = sys::ClockNs(clock_);
+    ReadProcess(pid, now, maps);
+    if (!maps || proc::ReadStat(pid) == before) return EndBlock(now);
+    records_.resize(records);
+    unread_ = unread;
+  }
+}
+
+void SynthesizedRecords::ReadMore() {
+  if (has_next() || pids_.empty()) return;
+  Release();
+  late_ = true;
+  const uint64_t begun = sys::ClockNs(CLOCK_MONOTONIC);
+  while (next_pid_ < pids_.size() && records_.size() < kMaxAheadBytes) {
+    ReadLate(pids_[next_pid_++]);
+    if (sys::ClockNs(CLOCK_MONOTONIC) - begun > kMaxMoreNs) return;
+  }
+  if (next_pid_ == pids_.size()) Close();
+}
+
 std::optional<RawRecord> SynthesizedRecords::Next() {
-  while (given_ == records_.size()) {
-    if (next_pid_ == pids_.size()) {
-      Release();
-      return std::nullopt;
-    }
-    records_.clear();
-    given_ = 0;
-    ReadProcess(pids_[next_pid_++]);
+  if (!has_next()) {
+    Release();
+    return std::nullopt;
+  }
+  if (given_ == blocks_[block_].end) {
+    ++block_;
+    return std::nullopt;
   }
   LinearReader reader(Bytes(records_).subspan(given_));
   RawRecord raw;
@@ -221,11 +256,17 @@ std::optional<RawRecord> SynthesizedRecords::Next() {
   return raw;
 }
 
-void SynthesizedRecords::Release() {
-  records_ = {};
+void SynthesizedRecords::Close() {
+  unread_ += pids_.size() - next_pid_;
+  next_pid_ = 0;
   pids_ = {};
   build_ids_ = {};
-  given_ = next_pid_ = 0;
+}
+
+void SynthesizedRecords::Release() {
+  records_ = {};
+  blocks_ = {};
+  given_ = block_ = 0;
 }
 
 }  // namespace perfkit::sample

@@ -77,7 +77,7 @@ void Aggregator::KnowProcess(uint32_t pid) {
   if (options_.unwinder != nullptr) options_.unwinder->AddProcess(pid).IgnoreError();
 }
 
-void Aggregator::Add(const SamplerRecord& record, const SampleLayout& layout) {
+void Aggregator::Add(const SamplerRecord& record, const SampleLayout& layout, bool dump_dropped) {
   if (IsForkOfOther(record, layout)) return;
   // From now on the same pc may be other code, so stacks that were seen before must be located again.
   if (symbolizer_.Add(record, layout)) {
@@ -89,7 +89,7 @@ void Aggregator::Add(const SamplerRecord& record, const SampleLayout& layout) {
   // Records come in order of time, except for late ones, so the maximum is the time up to which all is known.
   latest_ns_ = std::max(latest_ns_, layout.TimeOf(record).value_or(0));
   Dispatch(record, layout,
-           Overloaded{[&](const Sample& sample) { AddSample(record, sample); },
+           Overloaded{[&](const Sample& sample) { AddSample(record, sample, dump_dropped); },
                       [&](const LiveStack& stack) { AddLiveStack(stack); },
                       [&](const SwitchRecord& change) { AddSwitch(change); },
                       [&](const ForkRecord& fork) { AddTask(fork, record.synthesized); },
@@ -123,41 +123,11 @@ void Aggregator::AddExit(const ExitRecord& exit) {
   RetireThreads();
 }
 
-// Bounds the memory of a program that keeps starting threads.
-void Aggregator::RetireThreads() {
-  const std::vector<uint32_t> renamed = threads_.Retire();
-  if (renamed.empty()) return;
-  const auto is_retired = [&](uint32_t thread) { return thread < renamed.size() && renamed[thread] != thread; };
-  // New threads get the indexes of retired ones. Before that, everything that holds such an index must be finished, or
-  // moved to the index of the sum: samples that wait, labels, times, the samples of the profile.
-  matcher_.EmitIf([&](const PendingSample& pending) { return is_retired(pending.sample.thread); },
-                  [&](const PendingSample& pending, bool) { Emit(pending, {}); });
-  if (options_.preempters != nullptr) options_.preempters->Read();
-  NamePreempters();
-  Profile& profile = builder_.profile();
-  timelines_.Label(profile.samples);
-  timelines_.Retire(renamed);
-  for (uint32_t i = 0; i < renamed.size(); ++i) {
-    if (!is_retired(i)) continue;
-    const OffCpu::Times times = off_cpu_.TimesOf(i);
-    profile.threads[renamed[i]].on_ns += times.on_ns;
-    profile.threads[renamed[i]].off_ns += times.off_ns;
-    off_cpu_.Forget(i);
-    looks_.disk_reads.Forget(i);
-  }
-  off_cpu_.RenameHolders(renamed);
-  GiveBatch();
-  const uint64_t without_time = profile.accounting.times_forgotten;
-  MergeThreads(profile, renamed, preempted_wait_);
-  merged_.times_of_ended += profile.accounting.times_forgotten - without_time;
-  CountMerged();
-}
-
 void Aggregator::Watch(uint32_t pid, uint32_t tid, uint64_t time_ns) {
   if (options_.off_cpu && pid == options_.pid) off_cpu_.Begin(threads_.IndexOf(pid, tid, time_ns), tid, time_ns);
 }
 
-void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
+void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample, bool dump_dropped) {
   const TaskId task = sample.task().value_or(TaskId{});
   KnowProcess(task.pid);
   // 0 would mean "merged". A time beyond all records is that of another sampler's clock (SamplerRecord::foreign).
@@ -173,6 +143,7 @@ void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
   // A live stack begins with the pc that the thread returns to. A sample in the kernel has it in its user registers.
   pending.user_pc = in_kernel ? sample.user_registers()[kPcRegister].value_or(0) : pc;
   pending.kernel_pc = in_kernel ? pc : 0;
+  if (options_.pid != 0 && IsOurs(task.pid)) pending.touched = TouchedMemory::Of(sample);
   const Words callers = KernelFrames(sample).callers();
   pending.kernel_callers.assign(callers.begin(), callers.end());
   // A foreign sample's time may be wrong: the thread may have slept then.
@@ -193,6 +164,11 @@ void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample) {
         matcher_.AddSample(task.tid, record.event, one, [&](const PendingSample& old, bool) { Emit(old, {}); });
       });
     case CallStack::Kind::kUserDump: {
+      if (dump_dropped && record.full_stack) return;
+      if (dump_dropped) {
+        ++builder_.profile().accounting.dumps_dropped;
+        return emit({});
+      }
       const UnwoundStack stack = options_.unwinder->Unwind(sample, frames_);
       if (record.full_stack) return;  // not a sample of its own: only the unwinder keeps it
       return emit(Intern(task.pid, std::span(frames_).first(stack.frames), QualityOf(stack.end)));
@@ -230,6 +206,7 @@ void Aggregator::AddWithFollowers(const SamplerRecord& record, const Sample& sam
     const ReadValues::Value value = (*values)[i];
     pending.sample.event = static_cast<uint16_t>(first + i - 1);
     pending.sample.samples = 0;
+    pending.touched = {};
     pending.sample.weight = followers_.Grown(pending.sample.thread, born_ns, value.id.value_or(0), value.value);
     if (pending.sample.weight != 0) add(pending);
   }
@@ -257,6 +234,8 @@ ProfileSample Aggregator::Complete(const PendingSample& pending, const InternedS
   timelines_.SetUnknown(sample);
   sample.quality = stack.quality;
   sample.stack = stack.stack;
+  const TouchedMemory& touched = pending.touched;
+  if (touched.address != 0) sample.memory = looks_.memory.IndexOf(touched, sample.time_ns, builder_);
   bool was_cut = stack.was_cut;
   if (pending.kernel_pc != 0) {
     // A stack that was cut is a leaf, which has not called the kernel's frames.
@@ -302,6 +281,11 @@ uint32_t Aggregator::WaitOf(OffCpuSpan span) {
 }
 
 void Aggregator::AddSpan(const OffCpuSpan& span) {
+  if (options_.preempters != nullptr && !span.preempted && span.waker.empty()) {
+    const uint32_t tid = builder_.profile().threads[span.thread].tid;
+    const std::optional<Waker> waker = options_.preempters->WakerOf(tid, span.from_ns, span.to_ns);
+    if (waker) return OffCpu::Split(span, *waker, [&](const OffCpuSpan& part) { AddSpan(part); });
+  }
   timelines_.stolen.AddOff(span.thread, span.from_ns, span.to_ns);
   if (!span.call && !span.preempted && timelines_.zones && timelines_.zones->MarksFrames(span.thread)) {
     looks_.pace.AddMissed(span.duration_ns());

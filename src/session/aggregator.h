@@ -24,7 +24,9 @@
 #include "src/session/blocked_look.h"
 #include "src/session/cpu_quotas.h"
 #include "src/session/disk_reads.h"
+#include "src/session/fault_memory.h"
 #include "src/session/follower_values.h"
+#include "src/session/given_batches.h"
 #include "src/session/known_processes.h"
 #include "src/session/listed_threads.h"
 #include "src/session/live_ends.h"
@@ -72,24 +74,13 @@ struct AggregatorOptions {
   std::unique_ptr<Preempters> preempters{};         // nullptr: preempters are not known
 };
 
-// What was passed to the callbacks.
-struct GivenBatches {
-  size_t samples = 0;  // the first ones of the profile
-  uint64_t batches = 0;
-  bool threw = false;
-  uint64_t slow_frames = 0;
-  uint64_t slow_frames_withheld = 0;
-  uint64_t slow_frames_in_part = 0;       // not passed, because some of their zones or waits were dropped
-  uint64_t slow_frames_begun_before = 0;  // not passed, because they began before the session
-  bool slow_frame_threw = false;
-};
-
 // What is known about waiting threads from other sources than records.
 struct Looks {
   absl::Status error;    // why blocked threads could not be looked at
   DiskReads disk_reads;  // of threads that mark frames
   CpuQuotas quotas;
   LookPace pace;
+  FaultMemory memory;
 };
 
 // What was merged already.
@@ -110,8 +101,9 @@ class Aggregator {
  public:
   Aggregator(std::vector<ProfileEvent> events, AggregatorOptions options);
 
-  // Adds any record of the sampler. Requires that records come in order of time.
-  void Add(const SamplerRecord& record, const SampleLayout& layout);
+  // Adds any record of the sampler. Requires that records come in order of time. `dump_dropped`: a sample whose dump was
+  // dropped because unwinding is too slow.
+  void Add(const SamplerRecord& record, const SampleLayout& layout, bool dump_dropped = false);
 
   // Sets the time from which threads that exist at the start are watched. To be called before any record is added.
   void SetStart(uint64_t start_ns);
@@ -164,6 +156,7 @@ class Aggregator {
   Reductions::Counts Reduced() const {
     const ProfileAccounting& accounting = builder_.profile().accounting;
     return {.times = options_.keep ? 0 : accounting.times_forgotten - merged_.times_of_ended,
+            .dumps = accounting.dumps_dropped,
             .stacks = accounting.stacks_forgotten,
             .addresses = stacks_.replaced(),
             .zones = timelines_.zones && !options_.keep ? timelines_.zones->forgotten() : 0,
@@ -180,7 +173,7 @@ class Aggregator {
   bool IsForkOfOther(const SamplerRecord& record, const SampleLayout& layout) const;
   void KnowProcess(uint32_t pid);
   void AddName(const CommRecord& comm, bool synthesized);
-  void AddSample(const SamplerRecord& record, const Sample& sample);
+  void AddSample(const SamplerRecord& record, const Sample& sample, bool dump_dropped);
   void AddWithFollowers(const SamplerRecord& record, const Sample& sample, PendingSample pending,
                         absl::FunctionRef<void(const PendingSample& sample)> add);
   void AddWaking(const Sample& sample, uint32_t waker);

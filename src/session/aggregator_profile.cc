@@ -32,30 +32,6 @@ size_t BytesOfMerged(const Profile& profile) {
   return static_cast<size_t>(first_single - profile.samples.begin()) * sizeof(ProfileSample);
 }
 
-// `is_asked`: KeepFrames::on_slow_frame is set.
-void AddSlowFrameNotes(const GivenBatches& given, bool is_asked, std::vector<std::string>& notes) {
-  if (given.slow_frame_threw) {
-    notes.push_back(absl::StrFormat("on_slow_frame threw an exception at its frame %d, and was not called again",
-                                    given.slow_frames));
-  }
-  if (given.slow_frames_withheld != 0 && is_asked) {
-    notes.push_back(
-        absl::StrFormat("%d slow frames were not given to on_slow_frame: they ended faster than they can be "
-                        "explained",
-                        given.slow_frames_withheld));
-  }
-  if (given.slow_frames_in_part != 0) {
-    notes.push_back(
-        absl::StrFormat("%d slow frames were not given to on_slow_frame: not all of their zones and waits "
-                        "were kept (SessionOptions::memory_bytes)",
-                        given.slow_frames_in_part));
-  }
-  if (given.slow_frames_begun_before != 0) {
-    notes.push_back(absl::StrFormat("%d slow frames were not given to on_slow_frame: they began before the session",
-                                    given.slow_frames_begun_before));
-  }
-}
-
 }  // namespace
 
 // Adds what perfkit::locks has recorded to the off-CPU samples from index `first_sample` on that are single (not
@@ -70,6 +46,36 @@ void Aggregator::ExplainLocks(size_t first_sample) {
                            .off_cpu_event = off_cpu_event_,
                            .preempted_wait = preempted_wait_});
   if (is_full) locks.Forget(latest_ns_ - std::min(latest_ns_, kLateSampleNs));
+}
+
+// Bounds the memory of a program that keeps starting threads.
+void Aggregator::RetireThreads() {
+  const std::vector<uint32_t> renamed = threads_.Retire();
+  if (renamed.empty()) return;
+  const auto is_retired = [&](uint32_t thread) { return thread < renamed.size() && renamed[thread] != thread; };
+  // New threads get the indexes of retired ones. Before that, everything that holds such an index must be finished, or
+  // moved to the index of the sum: samples that wait, labels, times, the samples of the profile.
+  matcher_.EmitIf([&](const PendingSample& pending) { return is_retired(pending.sample.thread); },
+                  [&](const PendingSample& pending, bool) { Emit(pending, {}); });
+  if (options_.preempters != nullptr) options_.preempters->Read();
+  NamePreempters();
+  Profile& profile = builder_.profile();
+  timelines_.Label(profile.samples);
+  timelines_.Retire(renamed);
+  for (uint32_t i = 0; i < renamed.size(); ++i) {
+    if (!is_retired(i)) continue;
+    const OffCpu::Times times = off_cpu_.TimesOf(i);
+    profile.threads[renamed[i]].on_ns += times.on_ns;
+    profile.threads[renamed[i]].off_ns += times.off_ns;
+    off_cpu_.Forget(i);
+    looks_.disk_reads.Forget(i);
+  }
+  off_cpu_.RenameHolders(renamed);
+  GiveBatch();
+  const uint64_t without_time = profile.accounting.times_forgotten;
+  MergeThreads(profile, renamed, preempted_wait_);
+  merged_.times_of_ended += profile.accounting.times_forgotten - without_time;
+  CountMerged();
 }
 
 // If the samples take too much memory, merges the older half of them, or with KeepFrames those that no frame keeps, by
@@ -137,6 +143,7 @@ void Aggregator::MakeRoom() {
 void Aggregator::CountMerged() {
   builder_.CompactStrings();  // of dropped waits and threads
   if (options_.preempters != nullptr) options_.preempters->ForgetWaits();
+  looks_.memory.ForgetIndexes();
   const Profile& profile = builder_.profile();
   // All were handed out before they were merged.
   given_.samples = profile.samples.size();
@@ -232,11 +239,7 @@ std::vector<std::string> Aggregator::Notes() const {
     notes.push_back(absl::StrFormat(
         "%d threads that ended early are summed up by name, without the times of their samples", threads_.retired()));
   }
-  if (given_.threw) {
-    notes.push_back(
-        absl::StrFormat("on_batch threw an exception in batch %d, and was not called again", given_.batches));
-  }
-  AddSlowFrameNotes(given_, options_.keep && options_.keep->on_slow_frame, notes);
+  given_.AddNotes(options_.keep && options_.keep->on_slow_frame, notes);
   for (const std::string& name : timelines_.zones ? timelines_.zones->UnusedRanks() : std::vector<std::string>{}) {
     notes.push_back(
         absl::StrFormat("no frame is kept by '%s' (KeepFrames::worst_by): none had time in such a zone, or "
@@ -331,6 +334,8 @@ void Aggregator::ForgetSamples() {
   given_.samples = 0;
   // The wait that all preempted spans share was added first, and stays.
   profile.waits.resize(preempted_wait_ + 1);
+  profile.memory.clear();
+  looks_.memory.ForgetIndexes();
   profile.accounting = {};
 }
 

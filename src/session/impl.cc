@@ -67,7 +67,7 @@ std::unique_ptr<LockRecords> RecordLocks(const SessionOptions& options) {
 std::unique_ptr<Preempters> OpenPreempters(const SessionOptions& options, std::vector<std::string>& notes) {
   if (!options.preempters) return nullptr;
   const auto pid = static_cast<uint32_t>(sys::kernel().getpid());
-  absl::StatusOr<std::unique_ptr<Preempters>> preempters = Preempters::Open(pid, options.memory_bytes / 8);
+  absl::StatusOr<std::unique_ptr<Preempters>> preempters = Preempters::Open(pid, options.memory_bytes / 8, options.wakers);
   if (preempters.ok()) return *std::move(preempters);
   notes.push_back(absl::StrFormat("who preempted threads is not known: %s", preempters.status().message()));
   return nullptr;
@@ -109,6 +109,7 @@ Impl::Impl(SessionOptions options, OpenedSampler opened, AggregatorOptions aggre
       sampler_(std::move(opened.sampler)),
       poll_fd_(sampler_->poll_fd()),
       aggregator_(std::move(opened.events), std::move(aggregator)),
+      backlog_(opened.stacks == CallStack::Kind::kUserDump, options_.memory_bytes / 4),
       notes_(std::move(opened.notes)),
       flight_(Nanoseconds(options_.keep_last)) {}
 
@@ -247,11 +248,9 @@ void Impl::Drain() {
     aggregator_.ReadAccounts(at_.drained_ns);
   }
   const SampleLayout& layout = sampler_->layout();
-  const auto add = [&](const SamplerRecord& record) { aggregator_.Add(record, layout); };
   if (options_.mode != RingMode::kOverwrite) {
-    kept_.Replay(add);
-    sampler_->Drain(add);
-    if (Preempters* const preempters = aggregator_.preempters(); preempters != nullptr) preempters->Read();
+    const auto add = [&](const SamplerRecord& record, bool dropped) { aggregator_.Add(record, layout, dropped); };
+    backlog_.Drain(layout, [this](UnwindBacklog::Visit visit) { ReadRings(visit); }, add, own_cpu_ns_);
     const CpuTime cpu_time(own_cpu_ns_);
     aggregator_.NamePreempters();
     return;
@@ -262,18 +261,23 @@ void Impl::Drain() {
   kept_.Replay([&](const SamplerRecord& record) { AddRecorded(record); });
 }
 
+// kStream: reads all records that are in rings.
+void Impl::ReadRings(absl::FunctionRef<void(const SamplerRecord& record)> visit) {
+  sampler_->Drain(visit);
+  if (Preempters* const preempters = aggregator_.preempters(); preempters != nullptr) preempters->Read();
+}
+
 // Empties the rings while names are resolved, because that may take seconds, and rings fill earlier. The aggregator
-// can't take records meanwhile: they are kept for the next Drain, up to a quarter of memory_bytes. Returns false, and
-// does nothing, until kNamingStepNs have passed since the last time.
+// can't take records meanwhile: they are kept for the next Drain. Returns false, and does nothing, until kNamingStepNs
+// have passed since the last time.
 bool Impl::KeepRecords() {
   const uint64_t now_ns = sys::ClockNs(CLOCK_MONOTONIC);
   if (now_ns - at_.kept_ns < kNamingStepNs) return false;
   at_.kept_ns = now_ns;
   const bool streams = phase_ == Phase::kRunning && options_.mode != RingMode::kOverwrite;
-  if (!streams || kept_.bytes() > options_.memory_bytes / 4) return true;
+  if (!streams) return true;
   const uint64_t began_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
-  if (Preempters* const preempters = aggregator_.preempters(); preempters != nullptr) preempters->Read();
-  sampler_->Drain([&](const SamplerRecord& record) { kept_.Add(record, sampler_->layout()); });
+  backlog_.Keep(sampler_->layout(), [this](UnwindBacklog::Visit visit) { ReadRings(visit); });
   own_cpu_ns_ -= sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) - began_ns;  // the sampler has added it
   return true;
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "perfkit/session.h"
 #include "src/session/aggregator.h"
 #include "src/session/flight_recorder.h"
@@ -18,6 +19,7 @@
 #include "src/session/open_sampler.h"
 #include "src/session/record_store.h"
 #include "src/session/reductions.h"
+#include "src/session/unwind_backlog.h"
 #include "src/sys/fork_registry.h"
 #include "src/sys/waiter.h"
 #include "src/sys/worker_thread.h"
@@ -59,6 +61,7 @@ class Impl {
   void Drain();
   // kOverwrite: adds a record that is part of the next profile.
   void AddRecorded(const SamplerRecord& record);
+  void ReadRings(absl::FunctionRef<void(const SamplerRecord& record)> visit);
   bool KeepRecords();
   void FindRunning();
   void HaltLocked();
@@ -71,7 +74,8 @@ class Impl {
   std::optional<Sampler> sampler_;  // until the profile is taken
   const int poll_fd_;
   Aggregator aggregator_;
-  RecordStore kept_;  // kOverwrite: the side band; kStream: records that came while names were looked up
+  RecordStore kept_;       // kOverwrite: the side band
+  UnwindBacklog backlog_;  // kStream: records that came while stacks were unwound or names looked up
   std::vector<std::string> notes_;
   FlightRecorder flight_;                      // kOverwrite
   Reductions reductions_;

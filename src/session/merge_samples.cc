@@ -1,9 +1,11 @@
 // Merges samples in place: sorts them by the key by which they are merged, and adds equal neighbors up in one pass. It
 // needs no index, because it runs when memory is short. It allocates only the temporary buffers of std::stable_sort and
-// std::stable_partition, and the waits that remain.
+// std::stable_partition, and the waits and memory that remain.
 #include "src/session/merge_samples.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <numeric>
 #include <tuple>
 #include <vector>
 
@@ -14,22 +16,32 @@ auto KeyOf(const ProfileSample& sample) {
   return std::tuple(sample.thread, sample.event, sample.stack, sample.label, sample.task, sample.quality);
 }
 
-// Removes the waits that no sample refers to, and renumbers the others. Waits 0 to `kept` always stay, at their
-// indices.
-void DropWaits(Profile& profile, uint32_t kept) {
-  std::vector<uint32_t> renamed(profile.waits.size(), ProfileSample::kNoWait);
-  std::vector<ProfileWait> waits(profile.waits.begin(), profile.waits.begin() + kept + 1);
-  for (uint32_t i = 0; i <= kept; ++i) renamed[i] = i;
-  for (ProfileSample& sample : profile.samples) {
-    if (sample.wait == ProfileSample::kNoWait) continue;
-    uint32_t& name = renamed[sample.wait];
-    if (name == ProfileSample::kNoWait) {
-      name = static_cast<uint32_t>(waits.size());
-      waits.push_back(profile.waits[sample.wait]);
+// Removes the rows of `table` that no sample refers to by `index`, and renumbers the others. The first `kept` rows stay,
+// at their indices. `none`: the index of a sample that refers to no row.
+template <class Row>
+void DropUnused(std::vector<ProfileSample>& samples, uint32_t ProfileSample::*index, uint32_t none, size_t kept,
+                std::vector<Row>& table) {
+  if (table.size() == kept) return;
+  std::vector<uint32_t> renamed(table.size(), none);
+  std::vector<Row> used(table.begin(), table.begin() + static_cast<ptrdiff_t>(kept));
+  std::iota(renamed.begin(), renamed.begin() + static_cast<ptrdiff_t>(kept), 0u);
+  for (ProfileSample& sample : samples) {
+    if (sample.*index == none) continue;
+    uint32_t& name = renamed[sample.*index];
+    if (name == none) {
+      name = static_cast<uint32_t>(used.size());
+      used.push_back(table[sample.*index]);
     }
-    sample.wait = name;
+    sample.*index = name;
   }
-  profile.waits.swap(waits);
+  table.swap(used);
+}
+
+// Waits 0 to `kept` stay.
+void DropUnreferenced(Profile& profile, uint32_t kept) {
+  std::vector<ProfileSample>& samples = profile.samples;
+  DropUnused(samples, &ProfileSample::wait, ProfileSample::kNoWait, kept + size_t{1}, profile.waits);
+  DropUnused(samples, &ProfileSample::memory, ProfileSample::kNoMemory, 0, profile.memory);
 }
 
 void ForgetTime(ProfileSample& sample, ProfileAccounting& accounting) {
@@ -38,6 +50,7 @@ void ForgetTime(ProfileSample& sample, ProfileAccounting& accounting) {
   accounting.waits_forgotten += sample.wait != ProfileSample::kNoWait ? 1 : 0;
   sample.time_ns = sample.task_number = 0;
   sample.wait = ProfileSample::kNoWait;
+  sample.memory = ProfileSample::kNoMemory;
 }
 
 void ForgetStack(ProfileSample& sample, ProfileAccounting& accounting,
@@ -79,7 +92,7 @@ void MergeOldest(Profile& profile, uint32_t kept) {
   const auto end = first_single + (samples.end() - first_single + 1) / 2;
   for (auto sample = first_single; sample != end; ++sample) ForgetTime(*sample, profile.accounting);
   MergeEqual(profile, end);
-  DropWaits(profile, kept);
+  DropUnreferenced(profile, kept);
 }
 
 void MergeLightest(Profile& profile, size_t max_rows, absl::FunctionRef<uint32_t(uint32_t stack)> other_of) {
@@ -105,7 +118,7 @@ void MergeSamples(Profile& profile, uint32_t kept, absl::FunctionRef<bool(const 
   }
   MergeEqual(profile, std::stable_partition(profile.samples.begin(), profile.samples.end(),
                                             [](const ProfileSample& sample) { return sample.merged(); }));
-  DropWaits(profile, kept);
+  DropUnreferenced(profile, kept);
 }
 
 void MergeThreads(Profile& profile, std::span<const uint32_t> renamed, uint32_t kept) {

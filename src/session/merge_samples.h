@@ -11,7 +11,7 @@
 namespace perfkit::session {
 
 // Merges the single samples for which `is_merged` returns true, by thread, stack, event, label, task and quality, into
-// samples without a time. Drops the waits that only they had, and counts both in the accounting. Waits 0 to `kept`,
+// samples without a time. Drops the waits and the memory that only they had; times and waits are in the accounting. Waits 0 to `kept`,
 // inclusive, stay at their indexes even if no sample has them: the caller refers to them. Afterwards the merged samples
 // come first.
 void MergeSamples(Profile& profile, uint32_t kept, absl::FunctionRef<bool(const ProfileSample& single)> is_merged);

@@ -35,10 +35,13 @@ void OffCpu::EmitSpan(const State& state, uint64_t now_ns, Emit emit) {
   if (span.stack == ProfileStack::kRoot && state.last_stack != ProfileStack::kRoot) {
     span.stack = state.last_stack, span.quality = StackQuality::kLastKnown;
   }
-  if (!state.waker) return emit(span);
-  // The wait ends when the thread is woken. From then on it only waits for a CPU, which is what preempted means.
-  const uint64_t woken_ns = std::clamp(state.waker->at_ns, state.since_ns, now_ns);
-  span.waker = state.waker->name;
+  return state.waker ? Split(std::move(span), *state.waker, emit) : emit(span);
+}
+
+// The wait ends when the thread is woken. From then on it only waits for a CPU, which is what preempted means.
+void OffCpu::Split(OffCpuSpan span, const Waker& waker, Emit emit) {
+  const uint64_t now_ns = span.to_ns, woken_ns = std::clamp(waker.at_ns, span.from_ns, now_ns);
+  span.waker = waker.name;
   span.to_ns = woken_ns;
   if (span.duration_ns() != 0) emit(span);
   span.from_ns = woken_ns, span.to_ns = now_ns;

@@ -70,6 +70,9 @@ class OffCpu {
     uint32_t thread = 0, tid = 0;
   };
 
+  // Emits a blocked span in two parts: until it was woken, and from then on, when it only waited for a CPU.
+  static void Split(OffCpuSpan span, const Waker& waker, Emit emit);
+
   // Watches a thread from now on. Its first record says whether it has run until then.
   void Begin(uint32_t thread, uint32_t tid, uint64_t time_ns);
   // Adds a SWITCH record. Emits the span that it ends.

@@ -3,10 +3,13 @@
 // can't work on any machine are refused first, with a remedy.
 #include "src/session/open_sampler.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "perfkit/event.h"
+#include "perfkit/event_type.h"
+#include "perfkit/sample.h"
 #include "src/session/frame_ranks.h"
 #include "src/session/stack_hooks.h"
 #include "src/sys/perf_error.h"
@@ -55,7 +58,34 @@ absl::StatusOr<CallStack> StackOf(SessionStacks stacks, bool own_thread) {
   return CallStack::Live(own_thread ? hooks->brief_live : hooks->live);
 }
 
-SampledEvent WakingSamples() { return {.event = EventSpec(kWakingEvent), .rate = Period{1}, .stack = false}; }
+SampledEvent WakingSamples(const SessionOptions& options) {
+  return {.event = EventSpec(kWakingEvent), .rate = Period{1}, .stack = options.waker_stacks};
+}
+
+constexpr uint64_t kMinorFaults = 16;  // faults for a sample: a live stack takes some 15 us, a fault under 1
+
+bool IsPageFault(const EventSpec& event) {
+  const absl::StatusOr<EventConfig> config = ParseEvent(event.text);
+  if (!config.ok() || config->parts.empty() || config->parts[0].type != event::kPageFaults.type) return false;
+  const uint64_t number = config->parts[0].config;
+  return number == event::kPageFaults.config || number == event::kMinorFaults.config ||
+         number == event::kMajorFaults.config;
+}
+
+// Adds samples of page faults if they are asked for, and the addresses of all page faults that are sampled. Beside some
+// events the kernel samples each minor fault, whatever the period: if samples have their period. A stack for each would
+// cost far more than the faults.
+void AddFaults(const SessionOptions& options, SamplerOptions& sampler) {
+  const auto has_faults = [&] {
+    return std::ranges::any_of(sampler.events, [](const SampledEvent& one) { return IsPageFault(one.event); });
+  };
+  if (options.page_faults && !has_faults()) {
+    const bool alone = options.events.empty();
+    sampler.events.push_back({.event = event::kMinorFaults, .rate = Period{alone ? kMinorFaults : 1}, .stack = alone});
+    sampler.events.push_back({.event = event::kMajorFaults, .rate = Period{1}});
+  }
+  if (has_faults()) sampler.fields |= kSampleAddr;
+}
 
 // Returns nullopt, and adds a note, if wakers can't be known.
 std::optional<WakingFormat> FindWakings(const SessionOptions& options, std::vector<std::string>& notes) {
@@ -64,7 +94,7 @@ std::optional<WakingFormat> FindWakings(const SessionOptions& options, std::vect
   absl::Status status = format.status();
   if (status.ok()) {
     // Tried alone: if it were refused together with other events, the session would give up its stacks.
-    const SamplerOptions alone{.events = {WakingSamples()}, .user_only = options.user_only};
+    const SamplerOptions alone{.events = {WakingSamples(options)}, .user_only = options.user_only};
     status = Sampler::Open(alone, Target::AllThreads()).status();
   }
   if (status.ok()) return *std::move(format);
@@ -78,10 +108,11 @@ SamplerOptions OptionsOf(const SessionOptions& options, const CallStack& stack, 
   if (sampler.events.empty()) {
     sampler.events.push_back({.event = "cpu-clock", .rate = Period{static_cast<uint64_t>(options.interval.count())}});
   }
-  if (wakers) sampler.events.push_back(WakingSamples());
+  AddFaults(options, sampler);
+  if (wakers) sampler.events.push_back(WakingSamples(options));
   sampler.stack = stack;
   // A sample in the kernel needs the pc that it returns to, with which its live stack begins.
-  if (stack.kind == CallStack::Kind::kLive && !options.user_only) sampler.fields = kSampleRegsUser;
+  if (stack.kind == CallStack::Kind::kLive && !options.user_only) sampler.fields |= kSampleRegsUser;
   sampler.user_only = options.user_only;
   sampler.side_band = true;
   sampler.switches = options.clock == SessionClock::kWall;

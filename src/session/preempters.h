@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "perfkit/profile_builder.h"
 #include "perfkit/sampler.h"
+#include "src/session/foreign_wakers.h"
 #include "src/session/off_cpu.h"
 #include "src/session/preemptions.h"
 #include "src/session/sched_events.h"
@@ -21,8 +22,9 @@ namespace perfkit::session {
 // Not thread-safe.
 class Preempters {
  public:
-  // `pid`: the calling process. Errors: as SwitchFormat::Read and Sampler::Open.
-  static absl::StatusOr<std::unique_ptr<Preempters>> Open(uint32_t pid, size_t memory_bytes);
+  // `pid`: the calling process. `wakers`: also find out who wakes its threads from outside of it. Errors: as
+  // SwitchFormat::Read, WakingFormat::Read and Sampler::Open.
+  static absl::StatusOr<std::unique_ptr<Preempters>> Open(uint32_t pid, size_t memory_bytes, bool wakers);
 
   // As those of Sampler.
   absl::Status Start() { return sampler_.Start(); }
@@ -32,6 +34,9 @@ class Preempters {
 
   // Reads the records until now, except for those of the latest 50 us.
   void Read();
+
+  // Returns what woke a thread of this process at the end of a wait, if that was not a thread of this process. May Read.
+  std::optional<Waker> WakerOf(uint32_t tid, uint64_t from_ns, uint64_t to_ns);
 
   // Holds a preempted wait of thread `tid`, which has ended, back until Release.
   void Hold(const OffCpuSpan& span, uint32_t tid);
@@ -55,9 +60,10 @@ class Preempters {
   };
   using WaitKey = std::tuple<uint32_t, std::string, bool, uint32_t>;
 
-  Preempters(Sampler sampler, SwitchFormat format, uint32_t pid);
+  Preempters(Sampler sampler, SwitchFormat format, std::optional<WakingFormat> wakings, uint32_t pid);
 
   void Add(const SamplerRecord& record);
+  void AddWaking(const SamplerRecord& record, const std::optional<Sample>& sample);
   bool IsOwn(const Profile& profile, uint32_t tid, const OffCpuSpan& span) const;
 
   Sampler sampler_;
@@ -67,6 +73,9 @@ class Preempters {
   std::vector<Held> held_;
   std::map<WaitKey, uint32_t> waits_;
   uint64_t switches_ = 0;
+  const std::optional<WakingFormat> wakings_;  // nullopt: wakers are not asked for
+  ForeignWakers wakers_;
+  uint64_t read_ns_ = 0;  // when the last Read began
 };
 
 }  // namespace perfkit::session

@@ -17,6 +17,7 @@ struct ReductionText {
 constexpr std::string_view kMemory = "SessionOptions::memory_bytes";
 constexpr ReductionText kTexts[] = {
     {kMemory, "older samples were merged, and have no times"},
+    {"slow unwinding", "dumps of stacks were dropped"},
     {kMemory, "stacks were cut to their leaf or module"},
     {kMemory, "new addresses became \"[other addresses]\" of their modules"},
     {kMemory, "the oldest zones and frames were dropped"},
@@ -27,7 +28,7 @@ constexpr ReductionText kTexts[] = {
 }  // namespace
 
 void Reductions::Note(const Counts& counts, uint64_t now_ns) {
-  const std::array<uint64_t, 6> now = {counts.times, counts.stacks,     counts.addresses,
+  const std::array<uint64_t, 7> now = {counts.times, counts.dumps,      counts.stacks, counts.addresses,
                                        counts.zones, counts.task_parts, counts.threads};
   for (size_t i = 0; i < now.size(); ++i) {
     Kind& kind = kinds_[i];

@@ -1,4 +1,4 @@
-// What a session gives up to limit its memory, and when: a note for each kind of it.
+// What a session gives up to limit its memory and time, and when: a note for each kind of it.
 #pragma once
 
 #include <array>
@@ -14,6 +14,7 @@ class Reductions {
   // How much was given up until now.
   struct Counts {
     uint64_t times = 0;       // samples that were merged for want of memory
+    uint64_t dumps = 0;       // samples whose dump was dropped
     uint64_t stacks = 0;      // samples whose stack was cut
     uint64_t addresses = 0;   // leaves that are known by their module only
     uint64_t zones = 0;       // zones and frames
@@ -36,7 +37,7 @@ class Reductions {
     uint64_t last_ns = 0;                  // the last one was before
   };
 
-  std::array<Kind, 6> kinds_;  // as Counts
+  std::array<Kind, 7> kinds_;  // as Counts
   uint64_t seen_ns_ = 0;
 };
 

@@ -2,11 +2,14 @@
 // the CPU, and the account of CPU quotas.
 #include "src/session/span_wait.h"
 
+#include "src/session/foreign_wakers.h"
+
 namespace perfkit::session {
 
 std::optional<ProfileWait> WaitOfSpan(const OffCpuSpan& span, bool has_read, ProfileBuilder& builder) {
-  // If a thread ended the wait, it was not for a disk.
-  const bool by_thread = !span.waker.empty() && span.waker != ProfileWait::kInterrupt;
+  // If a thread ended the wait, it was not for a disk. Threads of the kernel end such waits, too.
+  const bool by_kernel = span.waker == ProfileWait::kInterrupt || span.waker.ends_with(ForeignWakers::kOfKernel);
+  const bool by_thread = !span.waker.empty() && !by_kernel;
   const bool is_disk = has_read && !span.call && !span.preempted && !by_thread;
   if (!span.call && span.waker.empty() && !is_disk && span.throttled_ns == 0) return std::nullopt;
   ProfileWait wait{.preempted = span.preempted, .throttled_ns = span.throttled_ns};

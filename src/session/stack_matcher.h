@@ -14,6 +14,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "perfkit/profile.h"
+#include "src/session/fault_memory.h"
 
 namespace perfkit::session {
 
@@ -23,6 +24,7 @@ struct PendingSample {
   uint64_t user_pc = 0;    // where the thread is, or will return to, in user code
   uint64_t kernel_pc = 0;  // 0: it was in user code
   uint32_t pid = 0;
+  TouchedMemory touched{};
   std::vector<uint64_t> kernel_callers{};  // of kernel_pc: return addresses, innermost first; empty: not known
 };
 

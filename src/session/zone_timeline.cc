@@ -43,9 +43,10 @@ void ZoneTimeline::Read(uint64_t known_ns) {
   read_until_ns_ = now_ns;
   FindIndexes(known_ns);
   if (keeping_) return ThinIfFull();
+  TakeTextsOfOthers();
   if (bytes_ <= max_bytes_) return;
   Label(builder_.profile().samples);
-  forgotten_ += Forget(2);
+  losses_.forgotten += Forget(2);
 }
 
 void ZoneTimeline::Stop(uint64_t now_ns) {
@@ -90,13 +91,11 @@ void ZoneTimeline::Add(const FrameEvent& event) {
     case ZoneRecordKind::kFrame: return AddFrame(thread, event);
     case ZoneRecordKind::kHitch: return AddCause(thread, event);
     case ZoneRecordKind::kReason:
-      if (!keeping_) return;
-      // A frame that is never marked has no end, so its reasons would wait for ever.
-      if (keeping_->reasons.size() == kMaxReasons) keeping_->reasons.erase(keeping_->reasons.begin());
-      keeping_->reasons.push_back({event.from_ns, static_cast<uint32_t>(thread), event.id, std::string(event.text)});
+    case ZoneRecordKind::kState:
+      if (keeping_ || event.kind == ZoneRecordKind::kState) deciding_.texts.Add(static_cast<uint32_t>(thread), event);
       return;
     case ZoneRecordKind::kGap:
-      lost_ += event.lost;
+      losses_.records += event.lost;
       LeaveAll(thread, event.from_ns, kUnknown);
       return SetLabel(threads_[thread], event.to_ns, 0);
     case ZoneRecordKind::kEnd:
@@ -173,8 +172,8 @@ void ZoneTimeline::AddFrame(size_t thread, const FrameEvent& event) {
                      .is_over_budget = budget_ns != 0 && event.to_ns - event.from_ns > budget_ns,
                      .sequence = event.name,
                      .numbers = NumbersOf(state, event)});
-  TakeOwnReasons(frames_.back());
-  bytes_ += BytesOfFrame();
+  deciding_.texts.TakeOwn(TextsOf(frames_.back()));
+  bytes_ += BytesOfFrame() + frames_.back().state.size();
   const count::EventPlan& events = recording_->events();
   for (size_t i = 0; i < event.values.size(); ++i) {
     if ((event.missing >> i & 1) != 0) continue;
@@ -235,23 +234,6 @@ void ZoneTimeline::Label(std::span<ProfileSample> samples) {
   }
 }
 
-void ZoneTimeline::Retire(std::span<const uint32_t> renamed) {
-  std::vector<bool> is_retired(threads_.size());
-  for (size_t i = 0; i < threads_.size(); ++i) {
-    const uint32_t index = threads_[i].index;
-    if (index == kNoThread || index >= renamed.size() || renamed[index] == index) continue;
-    is_retired[i] = true;
-    if (keeping_) keeping_->keeper.Forget(static_cast<uint32_t>(i));
-    threads_[i] = {};
-    free_.push_back(i);
-  }
-  std::erase_if(by_serial_, [&](const auto& entry) { return is_retired[entry.second]; });
-  forgotten_ += std::erase_if(zones_, [&](const Span& zone) { return is_retired[zone.thread]; });
-  forgotten_ += std::erase_if(frames_, [&](const FrameSpan& frame) { return is_retired[frame.thread]; });
-  if (keeping_) keeping_->decided = 0;
-  std::erase_if(tracks_, [&](const auto& entry) { return is_retired[entry.second.thread]; });
-}
-
 // Returns the label at `ns`; nullopt if it is forgotten.
 std::optional<uint32_t> ZoneTimeline::LabelAt(std::span<const Thread* const> threads, uint64_t ns) {
   uint32_t label = 0;
@@ -267,7 +249,7 @@ std::optional<uint32_t> ZoneTimeline::LabelAt(std::span<const Thread* const> thr
 
 void ZoneTimeline::ForgetAll() {
   Forget(1);
-  forgotten_ = lost_ = 0;
+  losses_ = {};
 }
 
 // Forgets the oldest 1/`divisor` of everything. The last change of each thread stays: it says in which zone the thread
@@ -277,6 +259,7 @@ size_t ZoneTimeline::Forget(size_t divisor) {
     uint64_t& known_ns = threads_[zone.thread].zones_known_ns;
     known_ns = std::max(known_ns, zone.to_ns);
   }
+  deciding_.frames = 0;
   const size_t dropped = Drop(zones_, zones_.size() / divisor) + Drop(frames_, frames_.size() / divisor);
   for (auto& [key, track] : tracks_) Drop(track.counter.points, track.counter.points.size() / divisor);
   for (Thread& thread : threads_) {
@@ -290,6 +273,7 @@ size_t ZoneTimeline::Forget(size_t divisor) {
 
 void ZoneTimeline::CountBytes() {
   bytes_ = zones_.size() * sizeof(Span) + frames_.size() * BytesOfFrame();
+  for (const FrameSpan& frame : frames_) bytes_ += frame.state.size();
   for (const auto& [key, track] : tracks_) bytes_ += track.counter.points.size() * sizeof(ProfileCounter::Point);
   for (const Thread& thread : threads_) bytes_ += thread.changes.size() * sizeof(Change);
 }
@@ -370,9 +354,9 @@ void ZoneTimeline::AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns, con
     counter.name = tracks.KnownText(track.name);
     tracks.Add(std::move(counter));
   }
-  profile.accounting.zones_forgotten = forgotten_ + tracks.left_out();
+  profile.accounting.zones_forgotten = losses_.forgotten + tracks.left_out();
   if (keeping_) profile.accounting.frames_dropped = keeping_->keeper.dropped();
-  profile.accounting.zone_records_lost = lost_ + open_gaps_.lost();
+  profile.accounting.zone_records_lost = losses_.records + open_gaps_.lost();
 }
 
 void ZoneTimeline::AddFramesTo(Tracks& tracks) const {
@@ -390,6 +374,7 @@ void ZoneTimeline::AddFramesTo(Tracks& tracks) const {
                 .name = tracks.Text(absl::StrCat(frame.sequence.empty() ? "frame" : frame.sequence, " ", frame.number)),
                 .cause = tracks.Text(frame.cause),
                 .reason = tracks.Text(frame.reason),
+                .state = tracks.Text(frame.state),
                 .worst_by = tracks.Text(WorstByOf(frame)),
                 .is_frame = true,
                 .is_whole = !is_cut && tracks.times().Covers(thread, frame.from_ns, frame.to_ns),

@@ -21,6 +21,7 @@
 #include "src/count/frame/frame_recording.h"
 #include "src/session/frame_keeper.h"
 #include "src/session/frame_ranks.h"
+#include "src/session/frame_texts.h"
 #include "src/session/kept_times.h"
 #include "src/session/open_gaps.h"
 #include "src/session/thread_table.h"
@@ -82,7 +83,7 @@ class ZoneTimeline {
   // Returns the thread of a frame, in Profile::threads; KeptTimes::kAllThreads if it is not known yet.
   uint32_t ThreadOf(const EndedFrame& frame) const { return threads_[frame.thread].index; }
   // Returns how many changes were dropped to limit memory.
-  uint64_t forgotten() const { return forgotten_; }
+  uint64_t forgotten() const { return losses_.forgotten; }
 
  private:
   static constexpr uint32_t kNoThread = KeptTimes::kAllThreads;
@@ -122,7 +123,7 @@ class ZoneTimeline {
     uint32_t thread = 0;
     uint16_t sequence_id = 0;
     bool is_over_budget = false, is_decided = false;
-    std::string sequence, cause, reason;
+    std::string sequence, cause, reason, state;
     std::vector<uint64_t> numbers{};  // for each name of KeepFrames::worst_by
   };
   // The counts of one event in the frames of one sequence on one thread.
@@ -131,24 +132,22 @@ class ZoneTimeline {
     ProfileCounter counter;
   };
 
-  // A thread's reason to keep the frame of a sequence that is under way at `ns`.
-  struct Reason {
-    uint64_t ns = 0;
-    uint32_t thread = 0;  // in threads_
-    uint16_t sequence = 0;
-    std::string text;
+  struct Deciding {
+    size_t frames = 0;  // the first frames in frames_ that are decided
+    FrameTexts texts;   // of frames that are not decided
+  };
+  struct Losses {
+    uint64_t forgotten = 0;  // zones and frames
+    uint64_t records = 0;
   };
   struct Keeping {
     FrameKeeper keeper;
     FrameRanks ranks;
-    std::vector<Reason> reasons{};  // of frames that are not decided
-    size_t decided = 0;             // the first frames in frames_ that are decided
     size_t thin_at_bytes = 0;
   };
 
   static constexpr uint32_t kUnknown = 1;  // in texts_
   static constexpr size_t kThinDivisor = 16;
-  static constexpr size_t kMaxReasons = 1024;
 
   uint32_t Text(std::string_view text);
   size_t ThreadOf(const count::FrameEvent& event);
@@ -170,8 +169,8 @@ class ZoneTimeline {
   std::string WorstByOf(const FrameSpan& frame) const;
   std::vector<uint64_t> NumbersOf(const Thread& thread, const count::FrameEvent& event);
   size_t BytesOfFrame() const { return sizeof(FrameSpan) + (keeping_ ? keeping_->ranks.size() * sizeof(uint64_t) : 0); }
-  void TakeOwnReasons(FrameSpan& frame);
-  void TakeReasonsOfOthers(FrameSpan& frame);
+  static FrameTextTarget TextsOf(FrameSpan& frame);
+  void TakeTextsOfOthers();
   void ThinIfFull();
   void Thin();
   void MakeRoom();
@@ -185,7 +184,7 @@ class ZoneTimeline {
   uint64_t read_until_ns_ = 0;
   uint64_t known_until_ns_ = UINT64_MAX;  // the last Read before another recording listened
   size_t bytes_ = 0;
-  uint64_t forgotten_ = 0, lost_ = 0;
+  Losses losses_;
   std::vector<std::string> texts_{"", std::string(kUnknownZone)};
   std::map<std::string, uint32_t, std::less<>> text_indexes_{{texts_[kUnknown], kUnknown}};
   std::vector<Thread> threads_;
@@ -193,6 +192,7 @@ class ZoneTimeline {
   std::map<uint64_t, size_t> by_serial_;
   std::vector<Span> zones_;
   std::vector<FrameSpan> frames_;
+  Deciding deciding_;
   std::map<std::pair<uint64_t, size_t>, Track> tracks_;  // by thread and sequence, and event
   OpenGaps open_gaps_;
   std::optional<Keeping> keeping_;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "src/session/zone_timeline.h"
 
 namespace perfkit::session {
@@ -57,26 +56,21 @@ std::vector<std::string> ZoneTimeline::UnusedRanks() const {
   return keeping_ ? keeping_->ranks.Unused() : std::vector<std::string>{};
 }
 
-// Moves the reasons of the frame's own thread to the frame: those that come before it in the log, because times are
-// exact only to some nanoseconds.
-void ZoneTimeline::TakeOwnReasons(FrameSpan& frame) {
-  if (!keeping_) return;
-  std::erase_if(keeping_->reasons, [&](const Reason& reason) {
-    if (reason.sequence != frame.sequence_id || reason.thread != frame.thread) return false;
-    if (reason.ns + kFrameRoundingNs < frame.from_ns) return true;  // of a frame that was not counted
-    absl::StrAppend(&frame.reason, frame.reason.empty() ? "" : "; ", reason.text);
-    return true;
-  });
+FrameTextTarget ZoneTimeline::TextsOf(FrameSpan& frame) {
+  return {frame.thread, frame.sequence_id, frame.from_ns, frame.to_ns, frame.reason, frame.state};
 }
 
-// Moves the reasons of other threads to the frame. Drops those from before the frame: they belong to one that was not
-// counted.
-void ZoneTimeline::TakeReasonsOfOthers(FrameSpan& frame) {
-  std::erase_if(keeping_->reasons, [&](const Reason& reason) {
-    if (reason.sequence != frame.sequence_id || reason.thread == frame.thread || reason.ns >= frame.to_ns) return false;
-    if (reason.ns >= frame.from_ns) absl::StrAppend(&frame.reason, frame.reason.empty() ? "" : "; ", reason.text);
-    return true;
-  });
+// For a session that keeps everything: nothing else is to be decided.
+void ZoneTimeline::TakeTextsOfOthers() {
+  for (size_t i = deciding_.frames; i < frames_.size(); ++i) {
+    FrameSpan& frame = frames_[i];
+    if (frame.is_decided || frame.to_ns > read_until_ns_) continue;
+    const size_t bytes = frame.state.size();
+    deciding_.texts.TakeOthers(TextsOf(frame));
+    bytes_ += frame.state.size() - bytes;
+    frame.is_decided = true;
+  }
+  while (deciding_.frames < frames_.size() && frames_[deciding_.frames].is_decided) ++deciding_.frames;
 }
 
 size_t ZoneTimeline::Decide(uint64_t until_ns, absl::FunctionRef<void(const EndedFrame& frame)> on_slow) {
@@ -84,7 +78,7 @@ size_t ZoneTimeline::Decide(uint64_t until_ns, absl::FunctionRef<void(const Ende
   const bool is_last = until_ns == UINT64_MAX;
   std::vector<EndedFrame> slow;
   uint64_t decided_ns = is_last ? until_ns : std::min(until_ns, read_until_ns_);
-  for (size_t i = keeping_->decided; i < frames_.size(); ++i) {
+  for (size_t i = deciding_.frames; i < frames_.size(); ++i) {
     FrameSpan& frame = frames_[i];
     if (frame.is_decided) continue;
     const bool is_known = threads_[frame.thread].index != kNoThread && frame.to_ns <= decided_ns;
@@ -92,12 +86,14 @@ size_t ZoneTimeline::Decide(uint64_t until_ns, absl::FunctionRef<void(const Ende
       decided_ns = std::min(decided_ns, frame.from_ns);
       continue;
     }
-    TakeReasonsOfOthers(frame);
+    const size_t bytes = frame.state.size();
+    deciding_.texts.TakeOthers(TextsOf(frame));
+    bytes_ += frame.state.size() - bytes;
     frame.is_decided = true;
     keeping_->keeper.Add(EndedOf(frame));
     if (EndedOf(frame).is_slow()) slow.push_back(EndedOf(frame));
   }
-  while (keeping_->decided < frames_.size() && frames_[keeping_->decided].is_decided) ++keeping_->decided;
+  while (deciding_.frames < frames_.size() && frames_[deciding_.frames].is_decided) ++deciding_.frames;
   keeping_->keeper.DecideUntil(decided_ns);
   // If there are too many, hands over those with a reason and then the longest, in the order of their ends.
   const size_t all = slow.size();
@@ -134,6 +130,23 @@ std::vector<uint64_t> ZoneTimeline::ZonesKnownFrom(size_t count) const {
   return known_ns;
 }
 
+void ZoneTimeline::Retire(std::span<const uint32_t> renamed) {
+  std::vector<bool> is_retired(threads_.size());
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    const uint32_t index = threads_[i].index;
+    if (index == kNoThread || index >= renamed.size() || renamed[index] == index) continue;
+    is_retired[i] = true;
+    if (keeping_) keeping_->keeper.Forget(static_cast<uint32_t>(i));
+    threads_[i] = {};
+    free_.push_back(i);
+  }
+  std::erase_if(by_serial_, [&](const auto& entry) { return is_retired[entry.second]; });
+  losses_.forgotten += std::erase_if(zones_, [&](const Span& zone) { return is_retired[zone.thread]; });
+  losses_.forgotten += std::erase_if(frames_, [&](const FrameSpan& frame) { return is_retired[frame.thread]; });
+  deciding_.frames = 0;
+  std::erase_if(tracks_, [&](const auto& entry) { return is_retired[entry.second.thread]; });
+}
+
 void ZoneTimeline::ThinIfFull() {
   if (bytes_ <= keeping_->thin_at_bytes) return;
   Label(builder_.profile().samples);
@@ -167,11 +180,11 @@ void ZoneTimeline::Thin() {
   const auto is_gone = [&](uint32_t thread, uint64_t from_ns, uint64_t to_ns) {
     return to_ns <= until_ns && !times.Overlaps(threads_[thread].index, from_ns, to_ns);
   };
-  forgotten_ += std::erase_if(zones_, [&](const Span& zone) { return is_gone(zone.thread, zone.from_ns, zone.to_ns); });
-  forgotten_ += std::erase_if(frames_, [&](const FrameSpan& frame) {
+  losses_.forgotten += std::erase_if(zones_, [&](const Span& zone) { return is_gone(zone.thread, zone.from_ns, zone.to_ns); });
+  losses_.forgotten += std::erase_if(frames_, [&](const FrameSpan& frame) {
     return frame.is_decided && frame.to_ns <= until_ns && !IsIn(times, frame);
   });
-  keeping_->decided = 0;
+  deciding_.frames = 0;
   for (auto& entry : tracks_) {
     Track& track = entry.second;
     std::erase_if(track.counter.points, [&](const auto& point) {

@@ -7,6 +7,8 @@
 
 #if defined(__x86_64__)
 
+#include <cpuid.h>
+
 #include <atomic>
 
 #include "src/step/x86_64.h"
@@ -84,6 +86,18 @@ PERFKIT_IN_HANDLER bool ChangeMask(Session& session, ucontext_t& registers) {
   return true;
 }
 
+// Executes the region's cpuid. As each instruction that writes a 32-bit register, it clears the upper half.
+PERFKIT_IN_HANDLER void ExecuteCpuid(ucontext_t& registers) {
+  const Registers at = registers.uc_mcontext.gregs;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  __cpuid_count(static_cast<unsigned>(at[REG_RAX]), static_cast<unsigned>(at[REG_RCX]), a, b, c, d);
+  at[REG_RAX] = a;
+  at[REG_RBX] = b;
+  at[REG_RCX] = c;
+  at[REG_RDX] = d;
+  at[REG_RIP] += kCpuidSize;
+}
+
 // A child starts with its parent's flags. A new process has a copy of this session, or shares it while its parent waits
 // (vfork), and is recognised by its thread id. With a new thread there is no number: the region's instructions would
 // depend on the scheduler, and those of the thread are not seen. So the thread starts without the flag.
@@ -121,7 +135,14 @@ PERFKIT_IN_HANDLER void LookAhead(Session& session, ucontext_t& registers) {
     const auto next = static_cast<uintptr_t>(at[REG_RIP]);
     session.last = next;
     for (size_t i = 0; i < session.watched; ++i) session.visits[i] += session.watch[i] == next;
-    if (next >= kKernelHalf || !IsSystemCall(reinterpret_cast<const uint8_t*>(next))) return;
+    if (next >= kKernelHalf) return;
+    const auto* const code = reinterpret_cast<const uint8_t*>(next);
+    if (session.executes_cpuid && IsCpuid(code)) {
+      ExecuteCpuid(registers);
+      ++session.count.instructions;
+      continue;
+    }
+    if (!IsSystemCall(code)) return;
     ++session.count.system_calls;
     if (!PrepareSystemCall(session, registers)) {
       session.count.instructions += session.swallowed;

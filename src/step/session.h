@@ -34,6 +34,7 @@ struct Session {
   uint64_t budget = 0;               // Remaining steps.
   uint64_t cpu_end_ns = 0;           // The thread's CPU time at which stepping stops; 0 means no limit.
   uint64_t swallowed = 0;            // Traps that each system call loses.
+  bool executes_cpuid = false;       // True where cpuid loses its trap: the handler executes it.
   const uintptr_t* watch = nullptr;  // Not a span: in_handler.h.
   size_t watched = 0;
   pid_t thread = 0;

@@ -49,12 +49,13 @@ struct StepOptions {
 class Stepper {
  public:
   // Proves that stepping works here, and measures the cost of an empty region. Errors: Unavailable on another
-  // architecture, or if something does not honour the trap flag (valgrind, an emulator).
+  // architecture, or if something does not honour the trap flag in each case (valgrind, QEMU without KVM).
   static absl::StatusOr<Stepper> Open();
 
   // Runs `region(argument)` once, instruction by instruction. Errors: ResourceExhausted beyond the budget or the limit
-  // of CPU time; FailedPrecondition if a debugger is attached (it would take each trap), or if the region did what it
-  // must not do. The region has run to its end in all cases except with a debugger.
+  // of CPU time; FailedPrecondition if a debugger is attached (it would take each trap), if this thread has an
+  // alternate signal stack of less than 4 to 5 KiB, or if the region did what it must not do. The region has run to its
+  // end in the last case, and beyond the budget and the limit.
   absl::StatusOr<StepCount> Run(void (*region)(void*), void* argument, const StepOptions& options = {}) const;
 
   // Returns the instructions of an empty region (call, return and the setting of the flag), which Run subtracts.
@@ -66,6 +67,7 @@ class Stepper {
   Stepper() = default;
   uint64_t constant_ = 0;
   uint64_t swallowed_ = 0;
+  bool executes_cpuid_ = false;  // A hypervisor that emulates cpuid may lose its trap.
 };
 
 }  // namespace perfkit::step

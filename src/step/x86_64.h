@@ -1,4 +1,4 @@
-// The facts about x86-64 that stepping needs: its trap flag, and how two kinds of instructions begin.
+// The facts about x86-64 that stepping needs: its trap flag, and how three kinds of instructions begin.
 //
 // The bytes are those of the next instruction. Functions read byte n + 1 only if byte n cannot end an instruction. So
 // they never read a page that the CPU itself would not fetch.
@@ -15,6 +15,10 @@ constexpr uint64_t kTrapFlag = 0x100;  // EFLAGS.TF: a trap after each instructi
 // `syscall`: 0f 05.
 PERFKIT_IN_HANDLER constexpr bool IsSystemCall(const uint8_t* code) { return code[0] == 0x0f && code[1] == 0x05; }
 constexpr int kSystemCallSize = 2;
+
+// `cpuid`: 0f a2.
+PERFKIT_IN_HANDLER constexpr bool IsCpuid(const uint8_t* code) { return code[0] == 0x0f && code[1] == 0xa2; }
+constexpr int kCpuidSize = 2;
 
 PERFKIT_IN_HANDLER constexpr bool IsLegacyPrefix(uint8_t byte) {
   switch (byte) {

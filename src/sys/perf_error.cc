@@ -35,7 +35,7 @@ constexpr Row kRows[] = {
      "the kernel, or a container's seccomp filter, forbids it to this process",
      "if the rights above permit it, allow perf_event_open in the container's seccomp profile"},
     {PerfCall::kOpen, ENOSYS, Code::kUnavailable, "this kernel or sandbox has no perf_event_open",
-     "use a kernel with CONFIG_PERF_EVENTS, outside gVisor-like sandboxes"},
+     "use a kernel with CONFIG_PERF_EVENTS, outside of gVisor-like sandboxes and of qemu-user"},
     {PerfCall::kOpen, ENOENT, Code::kUnavailable, "no PMU of this machine has that event",
      "virtual machines often have no PMU: enable it in the hypervisor, or count software events"},
     {PerfCall::kOpen, ENODEV, Code::kUnavailable, "that CPU or that PMU does not exist or is offline",

@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
+#include <sys/auxv.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "src/sys/kernel.h"
@@ -152,6 +154,18 @@ absl::Status InstallLocked() {
   return absl::OkStatus();
 }
 
+// A signal whose frame does not fit on the thread's alternate stack ends the process by SIGSEGV (arch/x86/kernel/signal.c,
+// get_sigframe). Debian's glibc still calls 2,048 bytes enough (MINSIGSTKSZ); a frame with AVX-512 takes 3,376.
+bool HasRoomForHandler() {
+  stack_t stack{};
+  if (::sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & (SS_DISABLE | SS_ONSTACK)) != 0) return true;
+  constexpr uint64_t kHandlers = 1024;
+  // The largest frame, as the kernel says; 0 if it is older than 5.14. A frame of more than 4 KiB has AMX's registers,
+  // and the kernel permits those only to threads with a larger stack (arch/x86/kernel/fpu/xstate.c, validate_sigaltstack).
+  const uint64_t frame = std::clamp<uint64_t>(::getauxval(AT_MINSIGSTKSZ), 2048, 4096);
+  return stack.ss_size >= frame + kHandlers;
+}
+
 TrapClaim::Slot* TakeSlot() {
   for (TrapClaim::Slot& slot : g_signals.slots) {
     uintptr_t expected = kNobody;
@@ -173,6 +187,11 @@ absl::Status InstallTrapHandler() {
 }
 
 absl::StatusOr<TrapClaim> TrapClaim::OfThisThread(TrapHandler handler, void* self) {
+  if (!HasRoomForHandler()) {
+    return absl::Status(absl::StatusCode::kFailedPrecondition,
+                        "SIGTRAP: this thread's alternate signal stack is too small for a handler. Remedy: give "
+                        "sigaltstack 8 KiB or more");
+  }
   if (absl::Status installed = InstallTrapHandler(); !installed.ok()) return installed;
   Slot* const slot = TakeSlot();
   if (slot == nullptr) {

@@ -34,7 +34,8 @@ using TrapHandler = bool (*)(void* self, const siginfo_t& info, ucontext_t& regi
 // destroy it on that thread.
 class TrapClaim {
  public:
-  // Errors: ResourceExhausted if 64 claims exist in this process; those of sigaction.
+  // Errors: ResourceExhausted if 64 claims exist in this process; FailedPrecondition if this thread's alternate signal
+  // stack is too small for a handler; those of sigaction.
   static absl::StatusOr<TrapClaim> OfThisThread(TrapHandler handler, void* self);
 
   TrapClaim(TrapClaim&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}

@@ -160,7 +160,9 @@ bool Step(const Rule& rule, const Stack& stack, WalkState& at, StackEnd& why) {
     }
   }
   // The code that starts a thread, if it has no information of its own, leaves zeros for the caller (AMD64 ABI, 3.4.1).
-  if (stepped && IsZeroCaller(at)) return why = StackEnd::kRoot, false;
+  // On x86-64, a guessed frame pointer may have led to zeros of anything; on arm64 they end each chain.
+  const bool may_be_data = at.guess && !Machine::kLinkRegister;
+  if (stepped && IsZeroCaller(at) && !may_be_data) return why = StackEnd::kRoot, false;
   return stepped;
 }
 

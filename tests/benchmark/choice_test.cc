@@ -180,7 +180,7 @@ TEST_CASE("the head of the report says what each event is worth") {
   CHECK_THAT(context.counters, EndsWith(" (perf list shows them)"));
   CHECK_THAT(context.machine, Contains("Linux"));
   CHECK_THAT(context.pauses, Contains("--wrap"));
-  CHECK(DescribeBenchmarks(true).pauses == "not counted");
+  CHECK(DescribeBenchmarks(true).pauses == "excluded from all counts, as from the times");
 }
 
 }  // namespace

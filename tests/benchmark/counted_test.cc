@@ -47,6 +47,31 @@ TEST_CASE("a touch of 256 pages is 256 faults, at any number of threads") {
   CHECK(rows[0].report_label.empty());
 }
 
+TEST_CASE("columns can be read at the end of the loop, before the loop object ends") {
+  double in_loop = -1, after = -1;
+  RunBenchmark(
+      [&](benchmark::State& state) {
+        FreshPages pages(256);
+        Warm(pages);
+        auto loop = counted(state, {"minor-faults"});
+        const auto read = [&] {
+          for (const auto& [name, counter] : state.counters) {
+            if (name.starts_with("minor-faults")) return testing::FaultsAnIteration(counter.value);
+          }
+          return -1.0;
+        };
+        for ([[maybe_unused]] auto _ : loop) {
+          pages.Touch(0, 256);
+          pages.Forget();
+          in_loop = read();
+        }
+        after = read();
+      },
+      4);
+  CHECK(in_loop == -1);
+  CHECK(after == 256);
+}
+
 TEST_CASE("a metric of faults has a known answer, at any number of threads", "[metric]") {
   const int threads = GENERATE(1, 3);
   const std::vector<Row> rows = RunBenchmark(

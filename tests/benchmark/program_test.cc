@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <regex>
@@ -90,7 +91,7 @@ TEST_CASE("JSON holds numbers for what was measured, and nothing for the rest") 
   }
   CHECK_THAT(leaves.at("context/perfkit"), Contains("Linux"));
   CHECK_THAT(leaves.at("context/perfkit_counters"), Contains("allocations n/a ("));
-  CHECK(leaves.at("context/perfkit_pauses") == "not counted");
+  CHECK(leaves.at("context/perfkit_pauses") == "excluded from all counts, as from the times");
 }
 
 // Google Benchmark's own tool on two of our reports. Of numpy and scipy it uses two functions; these do.
@@ -115,16 +116,17 @@ TEST_CASE("compare.py compares reports whose counters differ") {
   }
 }
 
-TEST_CASE("the table for people says n/a where there is no number") {
+TEST_CASE("the table for people says n/a where there is no number, and why once") {
   if (testing::kSanitized) SKIP_TEST("a sanitizer's runtime faults too, and a table is held to its letters");
-  const Output output = Run("PERFKIT_COUNTERS=page-faults,allocations " PERFKIT_COUNTED " 2>/dev/null");
+  const Output output = Run("PERFKIT_COUNTERS=page-faults,allocations " PERFKIT_COUNTED " 2>&1");
+  CHECK_THAT(output.text, Contains("allocations n/a (this program does not link perfkit::testing_alloc)"));
   std::string rows = std::regex_replace(output.text, std::regex("page-faults:u"), "page-faults");
   rows = std::regex_replace(rows, std::regex(" +[0-9]+(\\.[0-9]+)? ns"), " T ns");
   rows = std::regex_replace(rows, std::regex(" {2,}"), " ");
   CHECK_THAT(rows, Contains("\nTouch/iterations:16 T ns T ns 16 page-faults=256 "
-                            "allocations n/a (this program does not link perfkit::testing_alloc)\n"));
+                            "allocations n/a (see perfkit_counters)\n"));
   CHECK_THAT(rows, Contains("\nTouch/iterations:16/threads:4 T ns T ns 64 page-faults=256 "
-                            "allocations n/a (this program does not link perfkit::testing_alloc)\n"));
+                            "allocations n/a (see perfkit_counters)\n"));
   CHECK_THAT(rows, Contains("\nLabelled/iterations:16 T ns T ns 16 page-faults=0 mine; "
                             "allocatons n/a (no event or PMU is called 'allocatons'; did you mean 'allocations'?)\n"));
 }
@@ -196,7 +198,7 @@ TEST_CASE("an unchanged program gets counters by preloading") {
              Catch::Matchers::StartsWith("a label; allocations n/a ("));
   CHECK_THAT(leaves.at(PathOf(leaves, "KeepRunning/iterations:16") + "/label"),
              Catch::Matchers::StartsWith("allocations n/a ("));  // Not the label of the skipped one before it.
-  CHECK(leaves.at("context/perfkit_pauses") == "not counted");
+  CHECK(leaves.at("context/perfkit_pauses") == "excluded from all counts, as from the times");
 }
 
 TEST_CASE("an unchanged program gets its allocations counted by a second library") {
@@ -231,12 +233,28 @@ TEST_CASE("benchmarks of a library that is loaded for itself run as without the 
   CHECK_THAT(output.text, Contains("KeepRunning/iterations:16"));
 }
 
-TEST_CASE("a benchmark that preloading cannot reach says so") {
+TEST_CASE("a benchmark that preloading cannot reach says so, and its wrappers do not") {
   if (testing::kSanitized) SKIP_TEST(kLoadedFirst);
-  const Output output = Run("LD_PRELOAD=" PERFKIT_PRELOAD " /bin/echo --benchmark_filter=x 2>&1");
-  CHECK(output.text ==
+  const std::string preload = "LD_PRELOAD=" PERFKIT_PRELOAD " ";
+  const Output reached = Run(preload + "sh -c 'exec env A=1 nice " PERFKIT_STATIC " --benchmark_filter=x' 2>&1");
+  CHECK(reached.text ==
         "perfkit: no counters: this program does not link Google Benchmark as a shared library\n"
-        "--benchmark_filter=x\n");
+        "benchmark [--benchmark_list_tests={true|false}]\n");
+  CHECK(Run(preload + "/bin/echo --benchmark_filter=x 2>&1").text == "--benchmark_filter=x\n");
+}
+
+TEST_CASE("wrappers of a preloaded benchmark are silent") {
+  if (testing::kSanitized) SKIP_TEST(kLoadedFirst);
+  const Output output =
+      Run("LD_PRELOAD=" PERFKIT_PRELOAD " sh -c 'env A=1 nice timeout 60 " PERFKIT_PLAIN
+          " --benchmark_filter=KeepRunning/ --benchmark_format=json' 2>&1 >/dev/null");
+  CHECK(output.code == 0);
+  CHECK(output.text.find("no counters") == output.text.npos);
+}
+
+TEST_CASE("a metric chooses a scale that no prefix hides") {
+  const Leaves leaves = Json("PERFKIT_METRICS='faults_per_million = 1000000 * page-faults' " PERFKIT_COUNTED);
+  CHECK(std::floor(Number(leaves, "Touch/iterations:16", "faults_per_million") / 1e6) == 256);
 }
 
 TEST_CASE("a State of unknown layout is not looked into") {

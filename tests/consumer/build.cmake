@@ -1,14 +1,22 @@
 # Builds and runs the consumer: cmake -DHOW= -DBUILD= -DGENERATOR= and the variables of project/CMakeLists.txt -P
-# Builds from scratch each time, so that nothing of an earlier perfkit is used.
+# -DCXX=<compiler>: instead of the default. Builds from scratch each time, so that nothing of an earlier perfkit is used.
 include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/Steps.cmake")
 
 if(NOT PROJECT)
   set(PROJECT project)
 endif()
 file(REMOVE_RECURSE "${BUILD}")
+if(CXX)
+  list(APPEND compiler "-DCMAKE_CXX_COMPILER=${CXX}")
+endif()
+if(HOW STREQUAL "subdirectory")  # below folders that are named as folders of perfkit are
+  file(MAKE_DIRECTORY "${BUILD}/src/testing")
+  file(CREATE_LINK "${PERFKIT}" "${BUILD}/src/testing/main" SYMBOLIC)
+  set(PERFKIT "${BUILD}/src/testing/main")
+endif()
 step(configure ${CMAKE_COMMAND} -S "${CMAKE_CURRENT_LIST_DIR}/${PROJECT}" -B "${BUILD}" -G "${GENERATOR}" "-DHOW=${HOW}"
      "-DPERFKIT=${PERFKIT}" "-DCMAKE_PREFIX_PATH=${PREFIX}" "-DWANTED=${WANTED}" "-DCMAKE_CXX_FLAGS=${FLAGS}"
-     "-DBUILD_SHARED_LIBS=${SHARED}" -DPERFKIT_FAST_BUILD=ON -DCMAKE_BUILD_TYPE=None)
+     "-DBUILD_SHARED_LIBS=${SHARED}" -DPERFKIT_FAST_BUILD=ON -DCMAKE_BUILD_TYPE=None ${compiler})
 if(CONFIGURE_ONLY)
   return()
 endif()

@@ -50,6 +50,22 @@ TEST_CASE("where perf is forbidden altogether, getrusage still counts", "[fault]
   }
 }
 
+TEST_CASE("rights are read after a refusal only", "[fault]") {
+  static int read = 0;
+  FakeKernel fake;
+  fake.below().open = [](const char* path, int flags) {
+    read += std::string_view(path).find("perf_event_paranoid") != std::string_view::npos;
+    return sys::kLinux.open(path, flags);
+  };
+  read = 0;
+  CHECK(CounterSet::Open({"task-clock", "page-faults"}).ok());
+  CHECK(read == 0);
+  fake.FailAll(Call::kPerfEventOpen, EACCES);
+  const auto refused = CounterSet::Open({"alignment-faults:u"});
+  CHECK(std::string(refused.status().message()).find("kernel.perf_event_paranoid") != std::string::npos);
+  CHECK(read == 1);
+}
+
 TEST_CASE("a tracepoint that this user may not look up stays in the set, without a number", "[fault]") {
   static std::string mounts;  // the fake's functions capture nothing
   const testing::TempFolder folder;

@@ -10,7 +10,7 @@
 namespace perfkit {
 namespace {
 
-TEST_CASE("children that are born while sets come and go hold nothing of them", "[counter_set][fork]") {
+TEST_CASE("children that are born while sets come and go hold nothing of them", "[counter_set][fork][many]") {
   if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
   const std::vector<EventSpec> events = {"page-faults", "task-clock", "context-switches", "cpu-migrations"};
   const testing::Forked forked = testing::ForkWhile(

@@ -52,7 +52,8 @@ inline constexpr const char* kEvents[] = {"task-clock",
 
 // A piece of work between two readings.
 struct Step {
-  enum class Kind : uint8_t { kTouch, kSpin, kSwitchAway, kMove, kGetppid };
+  enum class Kind : uint8_t { kTouch, kSpin, kSwitchAway, kMove, kGetppid, kFork, kJump };
+  static constexpr size_t kKinds = 7;
   Kind kind;
   uint32_t amount;
 };
@@ -64,19 +65,27 @@ struct Refusal {
   int error = 0;  // 0: nothing is refused
 };
 
+// Whose events are counted. All but the last three: those of the thread that walks, by different targets.
+enum class Whose : uint8_t { kThisThread, kOwnTid, kOwnPid, kAllThreads, kOtherThread, kOtherProcess, kCpu };
+
 struct Walk {
   std::vector<std::string> events;
-  Target::Kind target = Target::Kind::kThisThread;
+  Whose whose = Whose::kThisThread;
   CounterOptions options{.require_all = false};
   Refusal at_open, at_read;  // at_read: as the set is read for the last time
+  // Bit i: at Open, the i-th mapping or the i-th event is refused, so that its event takes another path.
+  uint64_t no_mapping = 0, no_event = 0;
+  int free_fds = -1, free_pages = -1;  // At Open: so few are left to this process or user; -1: enough.
   bool signals = false;      // come every now and then, and their handler reads the set too
   std::vector<Step> steps;
 
   std::string Describe() const {
-    std::string text = "{" + absl::StrJoin(events, ", ") + "} on target " + std::to_string(static_cast<int>(target));
+    std::string text = "{" + absl::StrJoin(events, ", ") + "} on target " + std::to_string(static_cast<int>(whose));
     if (options.only_path) text += absl::StrFormat(", only %s", ReadPathName(*options.only_path));
     absl::StrAppendFormat(&text, ", user_only %d, self_test %d, signals %d", options.user_only, options.self_test,
                           signals);
+    absl::StrAppendFormat(&text, ", no mapping %x, no event %x, %d descriptors, %d pages", no_mapping, no_event,
+                          free_fds, free_pages);
     for (const Refusal& refusal : {at_open, at_read}) {
       if (refusal.error == 0) continue;
       absl::StrAppendFormat(&text, ", call %s #%d fails with %d", testing::CallName(refusal.call), refusal.nth,
@@ -114,33 +123,44 @@ inline Refusal AnyRefusal(Dice& dice) {
 }
 
 inline Walk WalkOf(uint64_t seed) {
-  constexpr Target::Kind kTargets[] = {Target::Kind::kThisThread, Target::Kind::kThisThread, Target::Kind::kThisThread,
-                                       Target::Kind::kThread,     Target::Kind::kProcess,    Target::Kind::kAllThreads};
+  constexpr Whose kWhose[] = {Whose::kThisThread,  Whose::kThisThread,   Whose::kThisThread,
+                              Whose::kThisThread,  Whose::kOwnTid,       Whose::kOwnPid,
+                              Whose::kAllThreads,  Whose::kOtherThread,  Whose::kOtherProcess,
+                              Whose::kOtherProcess, Whose::kCpu};
   Dice dice(seed);
   Walk walk;
   const size_t events = 1 + dice.Below(dice.OneIn(4) ? kMaxEvents : 4);
   for (size_t i = 0; i < events; ++i) walk.events.emplace_back(dice.OneOf(kEvents));
-  if (!testing::kHandlersUnseen) walk.target = dice.OneOf(kTargets);  // its runtime has threads of its own
+  if (!testing::kHandlersUnseen) walk.whose = dice.OneOf(kWhose);  // its runtime has threads of its own
   if (dice.OneIn(3)) walk.options.only_path = static_cast<ReadPath>(dice.Below(5));
   walk.options.user_only = dice.OneIn(4);
   walk.options.self_test = !dice.OneIn(4);
   if (dice.OneIn(3)) walk.at_open = AnyRefusal(dice);
   if (dice.OneIn(6)) walk.at_read = {Call::kRead, 1 + dice.Below(3), dice.OneIn(2) ? EINTR : EIO};
+  if (dice.OneIn(4)) walk.no_mapping = dice.Below(256);
+  if (dice.OneIn(6)) walk.no_event = dice.Below(256) & dice.Below(256);
+  if (dice.OneIn(6)) walk.free_fds = static_cast<int>(dice.Below(20));
+  if (dice.OneIn(6)) walk.free_pages = static_cast<int>(dice.Below(12));
   walk.signals = dice.OneIn(4);
   for (size_t i = 1 + dice.Below(5); i > 0; --i) {
-    const auto kind = static_cast<Step::Kind>(dice.Below(5));
+    const auto kind = static_cast<Step::Kind>(dice.Below(Step::kKinds));
     walk.steps.push_back({kind, static_cast<uint32_t>(1 + dice.Below(kind == Step::Kind::kSpin ? 20'000 : 8))});
   }
   return walk;
 }
 
-inline Target TargetOf(const Walk& walk) {
-  switch (walk.target) {
-    case Target::Kind::kThread: return Target::Thread(gettid());
-    case Target::Kind::kProcess: return Target::Process(getpid());
-    case Target::Kind::kAllThreads: return Target::AllThreads();
-    default: return Target::ThisThread();
+// `other`: the thread or the process that works, or the CPU.
+inline Target TargetOf(const Walk& walk, int other) {
+  switch (walk.whose) {
+    case Whose::kThisThread: return Target::ThisThread();
+    case Whose::kOwnTid: return Target::Thread(gettid());
+    case Whose::kOwnPid: return Target::Process(getpid());
+    case Whose::kAllThreads: return Target::AllThreads();
+    case Whose::kOtherThread: return Target::Thread(other);
+    case Whose::kOtherProcess: return Target::Process(other);
+    case Whose::kCpu: return Target::Cpu(other);
   }
+  return Target::ThisThread();
 }
 
 }  // namespace perfkit::walk

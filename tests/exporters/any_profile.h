@@ -6,8 +6,12 @@
 #include <vector>
 
 #include "perfkit/profile_builder.h"
+#include "tests/support/work.h"
 
 namespace perfkit::testing {
+
+// How many seeds a test draws: a sanitizer makes each profile several times as slow.
+constexpr uint64_t Seeds(uint64_t usual) { return kSanitized ? usual / 5 : usual; }
 
 class AnyProfile {
  public:

@@ -40,7 +40,7 @@ TEST_CASE("chrome: each event has what its kind needs", "[exporters][chrome]") {
   const std::map<std::string, std::set<std::string>> needed = {
       {"M", {"name", "args"}},      {"X", {"name", "cat", "dur"}}, {"b", {"name", "cat", "id"}},
       {"e", {"name", "cat", "id"}}, {"C", {"name", "args"}},       {"P", {"name", "cat", "id", "args"}}};
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
+  for (uint64_t seed = 1; seed <= Seeds(200); ++seed) {
     INFO("seed " << seed);
     const Json file = Chrome(AnyProfile(seed).Make());
     for (const Json& event : file["traceEvents"]) {
@@ -55,7 +55,7 @@ TEST_CASE("chrome: each event has what its kind needs", "[exporters][chrome]") {
 
 TEST_CASE("chrome: slices of a thread nest, and none is lost", "[exporters][chrome]") {
   size_t pairs = 0;
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
+  for (uint64_t seed = 1; seed <= Seeds(200); ++seed) {
     INFO("seed " << seed);
     const Profile profile = AnyProfile(seed).Make();
     const Json file = Chrome(profile);
@@ -120,7 +120,7 @@ TEST_CASE("chrome: counters of two threads with one name have two names", "[expo
 }
 
 TEST_CASE("chrome: each sample with a time is in its thread's profile, nodes before it", "[exporters][chrome]") {
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
+  for (uint64_t seed = 1; seed <= Seeds(200); ++seed) {
     INFO("seed " << seed);
     const Profile profile = AnyProfile(seed).Make();
     std::map<uint32_t, size_t> shown, expected;

@@ -58,7 +58,7 @@ TEST_CASE("firefox: version 66, a schema for each marker, and no marker field na
 }
 
 TEST_CASE("firefox: columns are as long as their tables, and stacks lead to the root", "[exporters][firefox]") {
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
+  for (uint64_t seed = 1; seed <= Seeds(200); ++seed) {
     INFO("seed " << seed);
     const Json file = Firefox(AnyProfile(seed).Make());
     const Json& shared = file["shared"];
@@ -76,7 +76,7 @@ TEST_CASE("firefox: columns are as long as their tables, and stacks lead to the 
 }
 
 TEST_CASE("firefox: each sample is in exactly one thread, with its weight", "[exporters][firefox]") {
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
+  for (uint64_t seed = 1; seed <= Seeds(200); ++seed) {
     INFO("seed " << seed);
     const Profile profile = AnyProfile(seed).Make();
     std::map<std::string, uint64_t> weights, expected;

@@ -14,6 +14,7 @@ namespace perfkit::testing {
 // Names that the profile shows; hostile ones in tests of what a page shows.
 struct HitchNames {
   std::string thread = "loader", zone = "render", function = "LoadLevel()", lock = "futex 0x7f12a0", reason = "level=3";
+  std::string file = "/data/level.bin", state = "players=64";
 };
 
 // 40 frames of 10 ms or so; frame 30 took some 42 ms. Times are odd to the nanosecond, and drawn by a seed.
@@ -44,6 +45,7 @@ class HitchProfile {
     clock_ = Event({.name = "cpu-clock", .unit = ProfileUnit::kNanoseconds, .user_only = true});
     off_ = Event({.name = std::string(kOffCpuEvent), .unit = ProfileUnit::kNanoseconds});
     faults_ = Event({.name = "page-faults"});
+    level_ = builder_.AddMemory({0x10000, 0x90000, builder_.String(names_.file)});
     main_ = builder_.AddThread(42, 42, "game");
     loader_ = builder_.AddThread(42, 43, names_.thread);
     worker_ = builder_.AddThread(42, 44, "worker");
@@ -128,13 +130,15 @@ class HitchProfile {
                         .thread = main_,
                         .stack = simulate_,
                         .event = faults_,
-                        .quality = StackQuality::kWhole});
+                        .quality = StackQuality::kWhole,
+                        .memory = level_});
     builder_.AddZone({.from_ns = from_ns,
                       .to_ns = now_ns_,
                       .thread = main_,
                       .name = builder_.String("frame " + std::to_string(number)),
                       .cause = builder_.String(is_slow ? "waited 2 times for 28 ms" : ""),
                       .reason = builder_.String(is_slow ? names_.reason : ""),
+                      .state = builder_.String(is_slow ? names_.state : ""),
                       .is_frame = true});
     points_.push_back({from_ns, is_slow ? 900.0 : 10.0});
   }
@@ -160,7 +164,7 @@ class HitchProfile {
   HitchNames names_;
   ProfileBuilder builder_;
   uint16_t clock_ = 0, off_ = 0, faults_ = 0;
-  uint32_t main_ = 0, loader_ = 0, worker_ = 0;
+  uint32_t main_ = 0, level_ = 0, loader_ = 0, worker_ = 0;
   uint32_t simulate_ = 0, render_ = 0, lock_ = 0, load_ = 0, read_ = 0;
   uint32_t held_ = 0, short_ = 0, preempted_ = 0, idle_ = 0;
   uint64_t now_ns_ = kStart, slow_ns_ = 0, woken_ns_ = 0;

@@ -97,7 +97,7 @@ TEST_CASE("the page of a frame is smaller than 1 MB, however long the run", "[ex
 TEST_CASE("the page of a slow frame loads nothing, and no name stands in its text", "[exporters][slow_frame]") {
   const std::string plain = FileOf(WriteSlowFrameHtml, HitchProfile().Make(), HitchOf(HitchProfile().Make()));
   for (const std::string& name : testing::HostileNames()) {
-    HitchProfile hitch(1, {name, name, name, name, name});
+    HitchProfile hitch(1, {name, name, name, name, name, name, name});
     const Profile profile = hitch.Make();
     const std::string page = FileOf(WriteSlowFrameHtml, profile, HitchOf(profile));
     CHECK_THAT(page, !Catch::Contains("http:") && !Catch::Contains("https:") && !Catch::Contains("window.broken"));
@@ -114,7 +114,9 @@ TEST_CASE("the trace of a slow frame has its explanation, its waits and its arro
   const std::vector<std::string> slices = SlicesWith(file, ": frame 30 ");
   REQUIRE(slices.size() == 1);
   CHECK_THAT(slices[0], Catch::Contains("slow frame=frame 30 of game-42") && Catch::Contains("kept=level=3") &&
+                            Catch::Contains("state=players=64") &&
                             Catch::EndsWith(absl::StrFormat(" %d-%d", zone.from_ns, zone.to_ns)));
+  CHECK_THAT(slices[0], Catch::Contains("faults 1=900 page faults: /data/level.bin"));
   for (const FramePart& part : frame.parts) {
     CHECK_THAT(slices[0], Catch::Contains(absl::StrFormat("%+d ns, %d here, %d usually: ", part.excess_ns(), part.ns,
                                                           part.usual_ns)));
@@ -141,7 +143,7 @@ TEST_CASE("the trace of a slow frame has its explanation, its waits and its arro
 }
 
 TEST_CASE("the trace of any frame of any profile can be read", "[exporters][slow_frame]") {
-  for (uint64_t seed = 1; seed <= 100; ++seed) {
+  for (uint64_t seed = 1; seed <= testing::Seeds(100); ++seed) {
     INFO("seed " << seed);
     const Profile profile = testing::AnyProfile(seed).Make();
     for (uint32_t zone = 0; zone < profile.zones.size(); ++zone) {

@@ -39,11 +39,21 @@ Ended RunCounted(const std::string& variables, const std::string& arguments) {
 
 const std::string kSet = "INTEL_LIBITTNOTIFY64=" PERFKIT_ITT_COLLECTOR;
 
+// Returns the output, without TBB's copy of ittnotify, if the program links TBB: that of Debian 13 connects it when it is
+// loaded, that of Debian 12 when it is used. `own` is the number of the program's.
+std::string WithoutTbb(const Ended& ended, [[maybe_unused]] int own) {
+  [[maybe_unused]] const auto text = [](int copies) { return absl::StrFormat("zones 10 copies %d\n", copies); };
+#ifdef PERFKIT_WITH_TBB
+  if (ended.output == text(own + 1)) return text(own);
+#endif
+  return ended.output;
+}
+
 TEST_CASE("itt collection: each task is a zone of the program's, and there is no table", "[itt][law]") {
   const std::string expected = "zones 10 copies 2\n";
   CHECK(RunCounted("", "work " PERFKIT_ITT_COLLECTOR).output == expected);
-  CHECK(RunCounted(kSet, "work").output == expected);
-  CHECK(RunCounted(kSet, "work " PERFKIT_ITT_COLLECTOR).output == expected);
+  CHECK(WithoutTbb(RunCounted(kSet, "work"), 2) == expected);
+  CHECK(WithoutTbb(RunCounted(kSet, "work " PERFKIT_ITT_COLLECTOR), 2) == expected);
 }
 
 TEST_CASE("itt collection: without a path the dynamic linker finds the collector", "[itt]") {
@@ -55,7 +65,7 @@ TEST_CASE("itt collection: without a path the dynamic linker finds the collector
 TEST_CASE("itt collection: a copy of ittnotify that came first is taken over, and its table is none", "[itt][law]") {
   const TempFolder folder;
   const std::string path = folder.path() + "/table.txt";
-  CHECK(RunCounted(kSet + " PERFKIT_ITT=" + path, "'taken over'").output == "zones 10 copies 1\n");
+  CHECK(WithoutTbb(RunCounted(kSet + " PERFKIT_ITT=" + path, "'taken over'"), 1) == "zones 10 copies 1\n");
   CHECK_FALSE(std::ifstream(path).good());
 }
 

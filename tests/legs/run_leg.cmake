@@ -1,5 +1,6 @@
 # Configures and builds perfkit in another way: cmake -DSOURCE= -DBUILD= -DGENERATOR= -DARGUMENTS= -P run_leg.cmake
 # -DABSENT=<file>: if it exists, it says why this leg cannot run here. -DTARGET=<target>: instead of the default.
+# -DTEST_MAIN=<object>: the main of the test programs, which is not instrumented, as another build has compiled it.
 #
 # Prints the output of the build only if it failed: a sanitizer's build warns about other projects' headers. The tests of
 # the whole (legs, consumers, lint) are left out: PERFKIT_LEG. -g1 keeps line numbers in reports, at a third of the cost of -g. A fast
@@ -15,7 +16,7 @@ endif()
 string(REPLACE "|" ";" ARGUMENTS "${ARGUMENTS}")
 quiet_step(configure ${CMAKE_COMMAND} -S "${SOURCE}" -B "${BUILD}" -G "${GENERATOR}" -DPERFKIT_LEG=ON
            -DCMAKE_BUILD_TYPE=None "-DCMAKE_CXX_FLAGS=-O1 -g1" -DPERFKIT_FAST_BUILD=ON -DPERFKIT_BUILD_BENCH=OFF
-           -DPERFKIT_BUILD_EXAMPLES=OFF -DPERFKIT_INSTALL=OFF ${ARGUMENTS})
+           -DPERFKIT_BUILD_EXAMPLES=OFF -DPERFKIT_INSTALL=OFF "-DPERFKIT_TEST_MAIN=${TEST_MAIN}" ${ARGUMENTS})
 # Another compiler may find something in what no test links; a sanitizer can't.
 if(NOT TARGET)
   set(TARGET all)

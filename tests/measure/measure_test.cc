@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <regex>
 #include <stdexcept>
 
 #include "perfkit/frame_counter.h"
@@ -264,6 +265,12 @@ TEST_CASE("zones are off while the region is measured, and tell what each costs 
   CHECK((m.by_zone != numbers(m.by_zone)) == !user_only);  // Measure itself counts user space only.
   CHECK(m.ToString().find("\nby zone, in one more run:\n  the region: page-faults ") != std::string::npos);
   CHECK(Measure({kPageFaults}, region).by_zone.empty());
+
+  FrameCounter clock({.events = {"task-clock"}});
+  const auto timed = [&] { PERFKIT_ZONE(clock, "timed"); };
+  const std::string text = Measure({kPageFaults}, timed, {.zones = &clock}).by_zone;
+  INFO(text);
+  CHECK(std::regex_search(text, std::regex("  timed: task-clock [0-9,]+ ns")));
 }
 
 TEST_CASE("two regions are compared, and one is scaled", "[measure]") {

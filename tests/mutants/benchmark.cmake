@@ -14,3 +14,9 @@ mutant(label_of_skipped_run_stays FILE src/benchmark/adapter/wrap.cc TEST benchm
        FROM [[  perfkit_real_error_chars(state, why);
   perfkit::BenchmarkRegion::End();]] TO [[  perfkit_real_error_chars(state, why);]]
        SAYS "A benchmark shows the label of the one before it, which was skipped.")
+mutant(long_reason_in_each_row FILE src/benchmark/adapter/head_reasons.cc TEST benchmark_test CASES "the table for people*"
+       FROM [[if (reason.size() <= kShort) return reason;]] TO [[if (reason.size() <= 4000) return reason;]]
+       SAYS "Each row of a table repeats a remedy that the head has.")
+mutant(wrappers_complain FILE src/benchmark/preload/preload.cc TEST benchmark_test CASES "wrappers of a preloaded*"
+       FROM [[if (perfkit::preload::HasStaticLibrary()) {]] TO [[if (!perfkit::BenchmarkArgument("--benchmark_").empty()) {]]
+       SAYS "env, nice and timeout each say that there are no counters, where there are.")

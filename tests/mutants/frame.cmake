@@ -172,3 +172,6 @@ mutant(name_is_copied_for_no_zone FILE src/count/frame/zone_tree.cc TEST count_t
 ]]
        TO [[]]
        SAYS "A zone for which there is no memory takes more at each visit.")
+mutant(rights_of_each_thread FILE src/count/frame/event_plan.cc TEST count_test CASES "frames: the first zone of a further*"
+       FROM [[Open(test_each_, migrations_by_records_)]] TO [[Open(test_each_, std::nullopt)]]
+       SAYS "The first zone of each thread takes twice as long, for files that are needed after a refusal only.")

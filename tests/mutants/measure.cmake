@@ -14,6 +14,9 @@ mutant(aliased_allocator_counts_twice FILE src/measure/take.cc TEST measure_test
        SAYS "aligned_alloc and over-aligned new count as two allocations, as glibc's memalign has the same address.")
 
 # The stepper.
+mutant(small_alternate_stack FILE src/sys/signals.cc TEST step_test CASES "an alternate signal stack that is too small*"
+       FROM [[return stack.ss_size >= frame + kHandlers;]] TO [[return stack.ss_size >= 2048;]]
+       SAYS "Stepping on a thread with a small alternate signal stack ends the program by SIGSEGV.")
 mutant(largest_budget_wraps FILE src/step/stepper.cc TEST step_test CASES "limits may be as large as their type"
        FROM [[const uint64_t budget = AddSaturating(options.budget, constant);]]
        TO [[const uint64_t budget = options.budget + constant;]]

@@ -85,7 +85,7 @@ mutant(fork_has_nothing FILE src/proc/processes.cc TEST proc_test
 ]]
        SAYS "No code of a forked child has a name.")
 mutant(child_of_an_unknown_parent FILE src/proc/processes.cc TEST proc_test
-       FROM [[if (AddProcess(static_cast<pid_t>(fork.pid)).ok()) return;]] TO [[]]
+       FROM [[if (of_child.ok()) Install(*of_child);]] TO [[]]
        SAYS "A daemon whose parent ended before its FORK record was read has no names.")
 mutant(thread_exit_ends_the_process FILE src/proc/processes.cc TEST proc_test
        FROM [[if (exit.pid != exit.tid) return;]] TO [[if (exit.pid == exit.tid) return;]]
@@ -119,3 +119,6 @@ mutant(mount_hides_the_group FILE src/proc/cgroup_mounts.cc TEST proc_test CASES
 mutant(blanks_of_groups_stay_octal FILE src/proc/cgroup_mounts.cc TEST proc_test CASES "groups with blanks*"
        FROM [[if (text[at] == '\\' && digits]] TO [[if (text[at] == '/' && digits]]
        SAYS "A CPU quota of a group with a blank in its name is not found.")
+mutant(late_reading_holds_at_once FILE src/proc/processes.cc TEST proc_test CASES "[processes]"
+       FROM [[const bool is_late = time_ns && !same &&]] TO [[const bool is_late = time_ns && !same && false &&]]
+       SAYS "What a child did before an exec has the names of its parent's, or its own, new program.")

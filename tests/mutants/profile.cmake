@@ -79,3 +79,14 @@ mutant(share_of_nothing_is_zero FILE src/profile/difference_report.cc TEST profi
 mutant(children_of_others FILE src/profile/writer.cc TEST profile_test CASES "a difference whose nodes are no tree*"
        FROM [[is_whole = child > i && child]] TO [[is_whole = child == UINT64_MAX || child]]
        SAYS "The text of a difference is read from outside of its nodes, or has no end.")
+mutant(faults_of_all_threads FILE src/profile/faulted_memory.cc TEST profile_test CASES "[faults]"
+       FROM [[if (sample.thread == frame.thread && kinds]] TO [[if (kinds]]
+       SAYS "A frame has the page faults of other threads.")
+mutant(grown_mappings_are_several FILE src/profile/faulted_memory.cc TEST profile_test CASES "[faults]"
+       FROM [[next.from >= to) break;]] TO [[next.from >= at(most).from) break;]]
+       SAYS "The faults in a mapping that grows are spread over its sizes.")
+mutant(waker_is_where_it_ran FILE src/profile/wait_causes.cc TEST profile_test CASES "[wakers]"
+       FROM [[      cause_.thread_stack = sample->stack;
+]]
+       TO [[]]
+       SAYS "A waker is told where it was most of the time, not where it ended the wait.")

@@ -44,16 +44,16 @@ mutant(other_processes_are_not_told FILE src/sample/synthesis.cc TEST sample_tes
        FROM [[return names.ok() ? proc::ParseTaskNames(*names) :]] TO [[return names.ok() && false ? proc::ParseTaskNames(*names) :]]
        SAYS "On whole CPUs no process that existed at the start has names.")
 mutant(late_processes_are_dropped FILE src/sample/synthesis.cc TEST sample_test CASES "[synthesis]"
-       FROM [[if (next_pid_ == pids_.size()) {]] TO [[if (next_pid_ <= pids_.size()) {]]
+       FROM [[ReadLate(pids_[next_pid_++]);]] TO [[++next_pid_;]]
        SAYS "On a machine with many processes, those that Start had no time for have no names.")
 mutant(first_ended_thread_ends_all FILE src/sample/ring_set.cc TEST sample_test CASES "[target_end]"
-       FROM [[if (!ring_event.hung_up) return false;]] TO [[if (ring_event.hung_up) return true;]]
+       FROM [[if (!ring_event.hung_up) return &ring_event;]] TO [[if (ring_event.hung_up) return nullptr;]]
        SAYS "A target whose threads live on is told as ended.")
 mutant(counts_of_ended_threads FILE src/sample/loss_accounting.cc TEST sample_test CASES "[counts]"
        FROM [[if (closed.counted != 0 || closed.counted_is_lower_bound) sums]] TO [[if (closed.counted_is_lower_bound) sums]]
        SAYS "Counts by thread lack the threads that have ended, and do not sum to the total.")
 mutant(chosen_rings_are_changed FILE src/sample/sampler_impl.cc TEST sample_test CASES "[sampler_open]"
-       FROM [[if (options.rings != Rings::kAuto || is_cpu ||]] TO [[if (is_cpu ||]]
+       FROM [[if (options.rings != Rings::kAuto || is_cpu) return]] TO [[if (is_cpu) return]]
        SAYS "Who asks for rings of CPUs gets rings of threads, without the children of a process.")
 mutant(new_groups_have_no_path FILE src/sample/plan.cc TEST sample_test CASES "[cgroups]"
        FROM [[request.attr.cgroup = options_.side_band && ]] TO [[request.attr.cgroup = !options_.side_band && ]]
@@ -64,3 +64,21 @@ mutant(users_chain_beside_dumps FILE src/sample/plan_stack.cc TEST sample_test C
 mutant(state_comes_before_what_was_there FILE src/sample/sampler_drain.cc TEST sample_test CASES "the state at a start comes after*"
        FROM [[if (streams && !DrainUntil(before_ns, visit, max_records - given_)) return false;]] TO [[(void)before_ns;]]
        SAYS "What was sampled before a second start has the names of what is mapped by then.")
+mutant(children_at_start_are_nameless FILE src/sample/synthesis.cc TEST sample_test CASES "[synthesis]"
+       FROM [[if (!plan.inherits()) return pids;]] TO [[return pids;]]
+       SAYS "Children that a process has forked between Open and Start, or between Stop and Start, have no names.")
+mutant(program_of_later_names_before FILE src/sample/synthesis.cc TEST sample_test CASES "[synthesis]"
+       FROM [[if (!maps || proc::ReadStat(pid) == before)]] TO [[if (!maps || true)]]
+       SAYS "What a process did before an exec, just when it was read, has the names of the new program.")
+mutant(end_of_a_target_wakes_nobody FILE src/sample/sampler_rings.cc TEST sample_test CASES "[target_end]"
+       FROM [[WatchEnd(living == nullptr ? -1 : living->fd.get());]] TO [[]]
+       SAYS "Who waits for records of a process that has ended waits for ever.")
+mutant(end_is_looked_for_twice FILE src/sample/sampler_rings.cc TEST sample_test CASES "[target_end]"
+       FROM [[now_ns - end_checked_ns_ < kEndCheckNs) return;]] TO [[end_checked_ns_ <= now_ns) return;]]
+       SAYS "A target whose last thread was preempted as it ended never ends.")
+mutant(last_descriptors_are_taken FILE src/sample/sampler_impl.cc TEST sample_test CASES "[sampler_open]"
+       FROM [[const SpareDescriptors spare;]] TO [[]]
+       SAYS "A sampler takes the last descriptors for rings of CPUs, and the session that opened it can't start.")
+mutant(kernel_chains_cost_nothing FILE src/sample/sampler_drain.cc TEST sample_test CASES "[kernel_chain]"
+       FROM [[accounting_.kernel_cpu_ns += Plan::kKernelChainNs;]] TO [[{}]]
+       SAYS "Samples in the kernel with dumped stacks cost more than a sampler's budget knows of.")

@@ -1,4 +1,16 @@
 # Mutants of src/session: see run.cmake.
+mutant(unwinds_all_before_reading FILE src/session/unwind_backlog.cc TEST session_test CASES "[unwind_backlog]"
+       FROM [[if (waiting_.empty() && (!has_dumps_ || Now() - begun_ns < kSliceNs)) return add(record, false);]]
+       TO [[if (waiting_.empty()) return add(record, false);]]
+       SAYS "The rings overflow while stacks are unwound.")
+mutant(backlog_never_drops FILE src/session/unwind_backlog.cc TEST session_test CASES "[unwind_backlog]"
+       FROM [[if (has_dumps_ && (is_late_ || bytes_ > max_bytes_ / 2)) {]] TO [[if (has_dumps_ && is_late_) {]]
+       SAYS "Dumps that wait take all of the memory.")
+mutant(dropped_dumps_are_not_told FILE src/session/aggregator.cc TEST session_dwarf_test CASES "[dropped_dumps]"
+       FROM [[        ++builder_.profile().accounting.dumps_dropped;
+]]
+       TO [[]]
+       SAYS "Samples lack their callers, and nothing says so.")
 mutant(follower_counts_from_start FILE src/session/follower_values.cc TEST session_test CASES "[follower_values]"
        FROM [[  entry->second = value;
 ]]
@@ -66,14 +78,14 @@ mutant(early_looks_for_ever FILE src/session/look_pace.h TEST session_test CASES
        FROM [[saved_ns_ >= kNsAnEarlyRound;]] TO [[true;]]
        SAYS "The session's thread looks at a program that always waits briefly four times as often, for ever.")
 mutant(records_wait_for_names FILE src/session/impl.cc TEST session_test CASES "what happens while names*"
-       FROM [[  sampler_->Drain([&](const SamplerRecord& record) { kept_.Add(record, sampler_->layout()); });
+       FROM [[  backlog_.Keep(sampler_->layout(), [this](UnwindBacklog::Visit visit) { ReadRings(visit); });
   own_cpu_ns_ -=]]
        TO [[  own_cpu_ns_ -=]]
        SAYS "A snapshot of a busy program loses samples while names are looked up.")
-mutant(kept_records_are_dropped FILE src/session/impl.cc TEST session_test CASES "what happens while names*"
-       FROM [[    kept_.Replay(add);
-    sampler_->Drain(add);]]
-       TO [[    sampler_->Drain(add);]]
+mutant(kept_records_are_dropped FILE src/session/unwind_backlog.cc TEST session_test CASES "what happens while names*"
+       FROM [[  add(waiting.record, waiting.dump_dropped);
+]]
+       TO [[]]
        SAYS "What happened while names were looked up is in no profile.")
 mutant(merged_waits_are_none FILE src/session/whole_frames.cc TEST session_test CASES "[whole_frames]"
        FROM [[if (sample.event != off_cpu) continue;]] TO [[if (sample.event == off_cpu) continue;]]
@@ -188,3 +200,12 @@ mutant(flight_keeps_all FILE src/session/flight_recorder.cc TEST session_test CA
 mutant(snapshot_counts_again FILE src/session/flight_recorder.cc TEST session_test CASES "[flight_recorder]"
        FROM [[  earlier_ = described_;]] TO [[]]
        SAYS "The accounting after a snapshot has what the snapshot had.")
+mutant(mappings_are_read_once FILE src/session/fault_memory.cc TEST session_test CASES "[fault_memory]"
+       FROM [[if (time_ns >= read_ns_ || mapping == nullptr) {]] TO [[if (read_ns_ == 0) {]]
+       SAYS "Memory that is mapped later is not known.")
+mutant(states_are_the_next_frames FILE src/session/frame_texts.cc TEST session_test CASES "[frame_texts]"
+       FROM [[text.ns >= frame.to_ns) return false;]] TO [[text.ns >= frame.from_ns) return false;]]
+       SAYS "What another thread says of a frame is lost.")
+mutant(own_wakers_are_foreign FILE src/session/foreign_wakers.cc TEST session_test CASES "[foreign_wakers]"
+       FROM [[} else if (waker.pid == pid_) {]] TO [[} else if (waker.pid == 0) {]]
+       SAYS "Threads of this program are told as another program's.")

@@ -27,3 +27,9 @@ mutant(failed_allocations_have_bytes FILE src/testing/alloc/hooks.cc TEST testin
 mutant(calloc_counts_one_element FILE src/testing/alloc/hooks.cc TEST testing_test CASES "[allocations]"
        FROM [[__libc_calloc(count, size), count * size)]] TO [[__libc_calloc(count, size), size)]]
        SAYS "Of arrays that calloc makes, only one element is in the bytes.")
+mutant(skip_names_our_header FILE include/perfkit/testing.h TEST testing_test CASES "Catch2: unmeasurable warns*"
+       FROM [[::Catch::SourceLineInfo(at.file, static_cast<size_t>(at.line)),]] TO [[CATCH_INTERNAL_LINEINFO,]]
+       SAYS "A skip names a line of perfkit's header, not that of the test.")
+mutant(clock_without_unit FILE src/measure/cost.cc TEST testing_test CASES "numbers of clocks have their unit*"
+       FROM [[(ClassOf(event) == EventClass::kTime ? " ns" : "")]] TO [[""]]
+       SAYS "A limit on a clock does not say in what unit it is.")

@@ -115,3 +115,25 @@ mutant(installing_code_has_true_information FILE src/unwind/dwarf/live/live_walk
 mutant(installing_begins_at_the_last_call FILE src/unwind/dwarf/cfi/code_evidence.cc TEST unwind_dwarf_test CASES "no stack that lacks frames*"
        FROM [[if (++calls == 2)]] TO [[if (++calls == 1)]]
        SAYS "Stacks of a throw that lack frames are called complete.")
+mutant(zstd_may_fall_short FILE src/unwind/dwarf/cfi/unzstd.cc TEST unwind_dwarf_test CASES "a section is what it was*"
+       FROM [[zstd.is_error(done) != 0 || done != size]] TO [[zstd.is_error(done) != 0]]
+       SAYS "A damaged section ends in zeros, which are read as debug information.")
+mutant(zstd_header_is_content FILE src/unwind/dwarf/cfi/inflate.cc TEST unwind_dwarf_test CASES "a section is what it was*"
+       FROM [[section.subspan(sizeof(Elf64_Chdr)), *size]] TO [[section, *size]]
+       SAYS "Files with sections that zstd compressed have no lines.")
+mutant(returned_calls_live_on FILE src/unwind/dwarf/sampled/stack_stitcher.cc TEST unwind_dwarf_test
+       FROM [[    stack.alive = std::max(stack.alive, alive);]] TO [[]]
+       SAYS "A truncated stack gets the callers of a call that has returned, and was made again by another function.")
+mutant(one_stack_is_several FILE src/unwind/dwarf/sampled/stack_stitcher.cc TEST unwind_dwarf_test
+       FROM [[known_same >= kMany || agreeing >= 2]] TO [[known_same >= kMany || agreeing >= 1]]
+       SAYS "Two equal calls of one old stack decide about the callers of one that may be another.")
+mutant(any_caller_is_the_root FILE src/unwind/dwarf/cfi/stack_walk.h TEST unwind_dwarf_test
+       FROM [[    if (!code.RuleAt(caller, rule) || rule.kind != RuleKind::kRoot) return false;]]
+       TO [[    if (!code.RuleAt(caller, rule)) return false;]]
+       SAYS "In code without information, any word after a call is taken for the caller.")
+mutant(zeros_are_a_root FILE src/unwind/step.h TEST unwind_dwarf_test
+       FROM [[IsZeroCaller(at) && !may_be_data]] TO [[IsZeroCaller(at)]]
+       SAYS "A stack that was lost among data is reported as complete.")
+mutant(signal_frame_of_musl_is_unknown FILE src/unwind/dwarf/cfi/code_evidence.cc TEST unwind_dwarf_test
+       FROM [[After(bytes, offset + 1, kSignalReturn) != 0 || ]] TO [[]]
+       SAYS "Stacks in signal handlers of programs that are linked with musl end at the handler.")

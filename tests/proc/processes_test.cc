@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "absl/strings/str_format.h"
 #include "src/sys/map_file.h"
 #include "tests/support/record_builder.h"
 #include "tests/support/temp_folder.h"
@@ -208,6 +209,73 @@ TEST_CASE("a parent without records is read, or its child", "[processes]") {
   CHECK(Feed(ended, Task(RecordType::kFork, kNobody, kNobody - 1)));
   REQUIRE(ended.Find(kNobody) != nullptr);
   CHECK(ended.Find(kNobody)->space.Find(0x1000) == nullptr);
+}
+
+// A folder with two processes, whose mappings are read after the records that speak of them.
+class LateFolder {
+ public:
+  static constexpr uint32_t kParent = 70, kChild = 71;
+
+  void Put(uint32_t pid, const char* module, const char* image) const {
+    const std::string folder = absl::StrFormat("/%d", pid);
+    folder_.Write(folder + "/maps", absl::StrFormat("5000-6000 r-xp 00000000 08:01 99 %s\n", module));
+    std::string stat = absl::StrFormat("%d (x) S 1", pid);
+    for (int field = 5; field <= 52; ++field) stat += absl::StrFormat(" %s", field == 26 ? image : "7");
+    folder_.Write(folder + "/stat", stat + "\n");
+  }
+  const std::string& path() const { return folder_.path(); }
+
+ private:
+  testing::TempFolder folder_;
+};
+
+bool FeedTask(Processes& processes, RecordType type, uint64_t time_ns, uint32_t pid = 1, uint32_t parent = 1) {
+  static const SampleLayout layout{AttrBits{.sample_type = kSampleTime, .sample_id_all = true}};
+  RecordBuilder record;
+  record.U32(pid).U32(type == RecordType::kFork ? parent : pid);
+  if (type == RecordType::kComm) {
+    record.Text("x");
+  } else {
+    record.U32(pid).U32(parent).U64(time_ns);
+  }
+  const std::string bytes = record.U64(time_ns).Finish(type, kMiscCommExec);
+  LinearReader reader(std::as_bytes(std::span(bytes)));
+  RawRecord raw;
+  return reader.Next(raw) && processes.Add(raw, layout);
+}
+
+std::string ModuleAt(Processes& processes, uint32_t pid) {
+  const Processes::Process* const process = processes.Find(pid);
+  const MappedRange* const range = process == nullptr ? nullptr : process->space.Find(0x5000);
+  return range == nullptr ? "" : processes.modules()[range->module].path;
+}
+
+TEST_CASE("mappings that are read after an exec hold from then on only", "[processes][law]") {
+  constexpr uint32_t kParent = LateFolder::kParent, kChild = LateFolder::kChild;
+  const LateFolder folder;
+  folder.Put(kParent, "/parent-now", "1");
+  folder.Put(kChild, "/child-now", "2");
+  const uint64_t forked_ns = testing::NowNs();
+  Processes processes(folder.path(), kNone);
+  FeedTask(processes, RecordType::kFork, forked_ns, kChild, kParent);
+  CHECK(ModuleAt(processes, kParent) == "");
+  CHECK(ModuleAt(processes, kChild) == "");
+  FeedTask(processes, RecordType::kComm, forked_ns + 1, kChild);
+  CHECK(ModuleAt(processes, kChild) == "");
+  CHECK(FeedTask(processes, RecordType::kExit, testing::NowNs(), 5));
+  CHECK(ModuleAt(processes, kParent) == "/parent-now");
+  CHECK(ModuleAt(processes, kChild) == "/child-now");
+}
+
+TEST_CASE("a child with its parent's image has the mappings of its parent", "[processes][law]") {
+  constexpr uint32_t kParent = LateFolder::kParent, kChild = LateFolder::kChild;
+  const LateFolder folder;
+  folder.Put(kParent, "/same", "1");
+  folder.Put(kChild, "/same", "1");
+  Processes processes(folder.path(), kNone);
+  FeedTask(processes, RecordType::kFork, testing::NowNs(), kChild, kParent);
+  CHECK(ModuleAt(processes, kParent) == "/same");
+  CHECK(ModuleAt(processes, kChild) == "/same");
 }
 
 }  // namespace

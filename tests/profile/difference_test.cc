@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 #include <functional>
 
 #include "perfkit/profile_difference.h"
@@ -208,6 +209,12 @@ TEST_CASE("what can't be compared is refused", "[profile][difference]") {
   CHECK(refuses({.confidence = 1}));
   CHECK(refuses({.design_effect = 0}));
   CHECK(refuses({.before_iterations = std::nan(""), .after_iterations = 1}));
+  // Rates by these would be infinite, or no numbers.
+  for (const double odd : {std::numeric_limits<double>::denorm_min(), 1e-300, 1e300, HUGE_VAL}) {
+    CHECK(refuses({.before_iterations = odd, .after_iterations = 1}));
+    CHECK(refuses({.before_iterations = 1, .after_iterations = odd}));
+  }
+  CHECK(refuses({.design_effect = HUGE_VAL}));
   other.events[0].unit = ProfileUnit::kCount;
   CHECK(refuses({}));
   other.events[0].name = "x";

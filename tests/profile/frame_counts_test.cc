@@ -38,5 +38,47 @@ TEST_CASE("a counter's restriction is no name of frames", "[profile][frames]") {
   }
 }
 
+// Eleven frames of 10 ms, the last of which is slow. In each the thread was on a CPU for half of it.
+SlowFrame SlowFrameWith(const char* cycles_event, const char* clock_event, double usual_ghz, double slow_ghz,
+                        std::string& text) {
+  ProfileBuilder builder;
+  builder.AddEvent({.name = "cpu-clock", .unit = ProfileUnit::kNanoseconds});
+  const uint32_t thread = builder.AddThread(1, 2, "main");
+  ProfileCounter cycles{.name = builder.String(cycles_event), .thread = thread};
+  ProfileCounter clock{.name = builder.String(clock_event), .unit = ProfileUnit::kNanoseconds, .thread = thread};
+  uint64_t at_ns = 1'000'000'000;
+  for (int i = 0; i < 11; ++i) {
+    const uint64_t ns = i == 10 ? 30'000'000 : 10'000'000;
+    builder.AddZone({.from_ns = at_ns,
+                     .to_ns = at_ns + ns,
+                     .thread = thread,
+                     .name = builder.String("frame " + std::to_string(i)),
+                     .is_frame = true});
+    clock.points.push_back({at_ns, static_cast<double>(ns) / 2});
+    cycles.points.push_back({at_ns, static_cast<double>(ns) / 2 * (i == 10 ? slow_ghz : usual_ghz)});
+    at_ns += ns;
+  }
+  builder.profile().counters = {cycles, clock};
+  const Profile profile = builder.Take();
+  const std::vector<SlowFrame> slow = FindSlowFrames(profile);
+  REQUIRE(slow.size() == 1);
+  text = FormatSlowFrame(profile, slow[0]);
+  return slow[0];
+}
+
+TEST_CASE("the CPU's frequency is cycles by time on the CPU, if both are of all of it", "[profile][frames]") {
+  std::string text;
+  const SlowFrame frame = SlowFrameWith("cycles", "task-clock", 3.4, 1.2, text);
+  CHECK((frame.ghz == Approx(1.2) && frame.usual_ghz == Approx(3.4)));
+  CHECK_THAT(text, Catch::Contains("the CPU ran at 1.20 GHz, usually at 3.40 GHz"));
+  CHECK(SlowFrameWith("cpu-cycles", "task-clock", 3.4, 3.3, text).ghz == Approx(3.3));
+  CHECK_THAT(text, !Catch::Contains("GHz"));
+  for (const char* const cycles : {"cycles:u", "cycles, user space only", "instructions", "cycles (audio)"}) {
+    CHECK(SlowFrameWith(cycles, "task-clock", 3.4, 1.2, text).ghz == 0);
+    CHECK_THAT(text, !Catch::Contains("GHz"));
+  }
+  CHECK(SlowFrameWith("cycles", "cpu-clock", 3.4, 1.2, text).ghz == 0);
+}
+
 }  // namespace
 }  // namespace perfkit::profile

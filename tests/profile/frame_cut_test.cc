@@ -197,7 +197,10 @@ TEST_CASE("a frame of another profile is refused", "[profile][frame_cut]") {
   CHECK(is_refused([](SlowFrame& wrong) { wrong.causes.at(0).wait = 1 << 30; }));
   CHECK(is_refused([](SlowFrame& wrong) { wrong.causes.at(0).thread = 1 << 30; }));
   CHECK(is_refused([](SlowFrame& wrong) { wrong.causes.at(0).thread_stack = 1 << 30; }));
+  CHECK(is_refused([](SlowFrame& wrong) { wrong.causes.at(0).memory = 1 << 30; }));
   CHECK(is_refused([](SlowFrame& wrong) { wrong.counts.at(0).stack = 1 << 30; }));
+  CHECK(is_refused([](SlowFrame& wrong) { wrong.faults.at(0).stack = 1 << 30; }));
+  CHECK(is_refused([](SlowFrame& wrong) { wrong.faults.at(0).memory = 1 << 30; }));
 }
 
 }  // namespace

@@ -139,11 +139,37 @@ TEST_CASE("merged and filtered profiles keep who preempted a thread", "[profile]
   CHECK(preempted == std::map<std::string, int>{{"cc1plus", 4}, {"make", 2}});
 }
 
+TEST_CASE("merged profiles keep the memory that was touched", "[profile][merge]") {
+  const auto made = [](const char* first_string, uint64_t from) {
+    ProfileBuilder builder;
+    builder.String(first_string);  // so that the same names have other indexes
+    const uint16_t event = builder.AddEvent({.name = "page-faults"});
+    const uint32_t thread = builder.AddThread(1, 1, "main");
+    builder.AddMemory({1, 2, builder.String("unused")});
+    const uint32_t memory = builder.AddMemory({from, from + 4096, builder.String("[heap]")});
+    builder.AddSample({.time_ns = 10, .weight = 1, .thread = thread, .event = event, .memory = memory});
+    builder.AddSample({.time_ns = 10, .weight = 1, .thread = thread, .event = event});
+    return builder.Take();
+  };
+  const Profile merged = Merged(Merged(made("a", 8192), made("[heap]", 8192)), made("b", 4096));
+  REQUIRE(merged.Check() == absl::OkStatus());
+  std::map<uint64_t, int> touched;
+  for (const ProfileSample& sample : merged.samples) {
+    if (sample.memory == ProfileSample::kNoMemory) continue;
+    const ProfileMemory& memory = merged.memory[sample.memory];
+    CHECK((merged.strings[memory.name] == "[heap]" && memory.to == memory.from + 4096));
+    ++touched[memory.from];
+  }
+  CHECK(touched == std::map<uint64_t, int>{{4096, 1}, {8192, 2}});
+  CHECK(merged.memory.size() == 3);
+}
+
 TEST_CASE("accounting, threads and counters of merged profiles", "[profile][merge]") {
   Profile a = SampleProfile(), b = SampleProfile();
   a.events[0].accounting = {.counted = 10, .lost = 1, .stacks = {.stale = 2}};
   b.events[0].accounting = {.counted = 5, .lost = 2, .stacks = {.stale = 3}, .counted_is_lower_bound = true};
   b.accounting.zone_records_lost = 4;
+  b.accounting.dumps_dropped = 6;
   b.accounting.task_records_lost = 5, b.accounting.task_parts_forgotten = 6;
   b.accounting.switches_read = 100, b.accounting.switches_lost = 3;
   b.accounting.notes.push_back("more");
@@ -157,6 +183,7 @@ TEST_CASE("accounting, threads and counters of merged profiles", "[profile][merg
   CHECK(merged.events[0].accounting.stacks.stale == 8);
   CHECK(merged.events[0].accounting.counted_is_lower_bound);
   CHECK(merged.accounting.zone_records_lost == 8);
+  CHECK(merged.accounting.dumps_dropped == 12);
   CHECK((merged.accounting.task_records_lost == 10 && merged.accounting.task_parts_forgotten == 12));
   CHECK((merged.accounting.switches_read == 200 && merged.accounting.switches_lost == 6));
   CHECK(merged.accounting.notes == std::vector<std::string>{"stacks: live", "3 samples lost", "more"});

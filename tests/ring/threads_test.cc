@@ -56,15 +56,15 @@ void WriteAndRead(uint64_t count, Read&& read) {
 
 constexpr uint64_t kCount = testing::kSanitized ? 5'000 : 100'000;
 
-TEST_CASE("a writer and a reader that drains", "[ring][threads]") {
+TEST_CASE("a writer and a reader that drains", "[ring][threads][many]") {
   WriteAndRead(kCount, [](RingReader& reader, auto& visit) { reader.Drain(visit); });
 }
 
-TEST_CASE("a writer and a reader that drains a little at a time", "[ring][threads]") {
+TEST_CASE("a writer and a reader that drains a little at a time", "[ring][threads][many]") {
   WriteAndRead(kCount, [](RingReader& reader, auto& visit) { reader.Drain(visit, 3); });
 }
 
-TEST_CASE("a writer and a reader that pulls, and gives room back within its batch", "[ring][threads]") {
+TEST_CASE("a writer and a reader that pulls, and gives room back within its batch", "[ring][threads][many]") {
   WriteAndRead(kCount, [](RingReader& reader, auto& visit) {
     RawRecord record;
     for (int i = 0; reader.Next(record); ++i) {

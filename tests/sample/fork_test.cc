@@ -17,7 +17,7 @@ void CheckForks(const Forked& forked) {
   CHECK(forked.rounds > 10);
 }
 
-TEST_CASE("children that are born while samplers come and go hold nothing of them", "[threads][fork][law]") {
+TEST_CASE("children that are born while samplers come and go hold nothing of them", "[threads][fork][many][law]") {
   if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
   testing::Spinners spinners(4);
   SamplerOptions options = testing::LiveOptions(1000);

@@ -72,6 +72,7 @@ constexpr size_t kPage = 4096, kPages = 64;
 struct Chains {
   std::map<uint64_t, std::vector<uint64_t>> by_page;
   size_t user_pcs = 0, others = 0;
+  uint64_t cost_ns = 0;  // What the samples have cost the kernel, beside that of samples in user code.
 };
 
 Chains ChainsOf(const CallStack& stack) {
@@ -104,7 +105,20 @@ Chains ChainsOf(const CallStack& stack) {
   });
   close(zeros);
   munmap(memory, kPages * kPage);
+  const SamplerStats stats = sampler->stats();
+  const Plan plan = Plan::Make(options, Target::ThisThread()).value();
+  chains.cost_ns = stats.kernel_cpu_ns - stats.events[0].delivered * plan.SampleCostNs(0, plan.FullLevel());
   return chains;
+}
+
+TEST_CASE("the kernel's callers are in the cost of samples", "[kernel_chain][law]") {
+  CallStack stack = CallStack::UserDump(1024);
+  const bool permitted = sys::ReadRights().may_count_kernel();
+  const Chains with = ChainsOf(stack);
+  CHECK(with.cost_ns >= (permitted ? kPages * Plan::kKernelChainNs : 0));
+  stack.kernel = false;
+  CHECK(ChainsOf(stack).cost_ns == 0);
+  CHECK(ChainsOf(CallStack::FramePointers()).cost_ns == 0);  // It has that of as many frames as it may have.
 }
 
 TEST_CASE("the kernel's callers are the same, whichever way the user's are found", "[kernel_chain][law]") {

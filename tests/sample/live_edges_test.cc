@@ -265,7 +265,7 @@ TEST_CASE("the child of a fork has nothing of its parent's, and may sample itsel
 }
 
 TEST_CASE("a program that is started by exec gets no signals", "[live][edges][law]") {
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 5; ++i) {
     const pid_t child = fork();
     if (child == 0) {
       auto sampler = Sampler::Open(LiveOptions(50'000), Target::AllThreads());

@@ -1,5 +1,7 @@
 // Opening a sampler: refusals and their texts, limits, faults at each system call, forks.
 #include <errno.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <string>
@@ -207,28 +209,28 @@ TEST_CASE("without descriptors the message says how many are needed", "[sampler_
   testing::FakeKernel fake;
   SamplerOptions options = FaultOptions();
   options.rings = SamplerOptions::Rings::kPerCpu;
-  // The last that Open needs, on a machine of any size. The first Open in a process also finds out about the kernel, and
-  // threads of other tests may still be ending: until two in a row need as many.
-  const auto opens = [&] {
-    const uint64_t before = fake.calls(testing::Call::kPerfEventOpen);
-    REQUIRE(Sampler::Open(options, Target::AllThreads()).ok());
-    return fake.calls(testing::Call::kPerfEventOpen) - before;
+  // The last descriptor that Open needs, on a machine of any size. The first Open in a process also finds out about the
+  // kernel, and threads of other tests may still be ending: it is tried until that one is needed.
+  const auto refusal = [&] {
+    for (;;) {
+      fake.Forgive();
+      const uint64_t before = fake.calls(testing::Call::kPerfEventOpen);
+      REQUIRE(Sampler::Open(options, Target::AllThreads()).ok());
+      fake.FailNth(fake.calls(testing::Call::kPerfEventOpen) - before, EMFILE, testing::Call::kPerfEventOpen);
+      const auto sampler = Sampler::Open(options, Target::AllThreads());
+      if (!sampler.ok()) return sampler.status();
+    }
   };
-  uint64_t needed = opens(), earlier = 0;
-  while (std::exchange(earlier, needed) != needed) needed = opens();
-  fake.FailNth(needed, EMFILE, testing::Call::kPerfEventOpen);
-  const auto sampler = Sampler::Open(options, Target::AllThreads());
-  CHECK(absl::IsResourceExhausted(sampler.status()));
-  INFO(sampler.status());
-  CHECK(Has(std::string(sampler.status().message()), "descriptors"));
+  const absl::Status status = refusal();
+  INFO(status);
+  CHECK(absl::IsResourceExhausted(status));
+  CHECK(Has(std::string(status.message()), "descriptors"));
   fake.below().getrlimit = [](int resource, rlimit* out) {
     CHECK(resource == RLIMIT_NOFILE);
     *out = {123, 456};
     return 0;
   };
-  fake.FailNth(needed, EMFILE, testing::Call::kPerfEventOpen);
-  const auto again = Sampler::Open(options, Target::AllThreads());
-  const std::string text(again.status().message());
+  const std::string text(refusal().message());
   CHECK(Has(text, " besides those that are open; the limit is 123 (ulimit -n)."));
   for (const char* const wrong : {" 1 threads", " 1 CPUs", " 1 events", " 1 rings"}) CHECK_FALSE(Has(text, wrong));
 }
@@ -265,6 +267,24 @@ TEST_CASE("without descriptors for each thread on each CPU, rings of threads do,
   options.rings = SamplerOptions::Rings::kAuto;
   fake.FailAll(testing::Call::kPerfEventOpen, EMFILE);
   CHECK(absl::IsResourceExhausted(Sampler::Open(options, Target::AllThreads()).status()));
+}
+
+TEST_CASE("rings of CPUs that were not asked for leave descriptors for what is opened next", "[sampler_open]") {
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  bool by_cpu = false;
+  for (rlim_t most = 4; most < 2000 && !by_cpu; ++most) {
+    const rlimit few{most, before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+    const auto sampler = Sampler::Open(FaultOptions(16 << 10), Target::AllThreads());
+    by_cpu = sampler.ok() && sampler->ring_status().ok();
+    int ends[2] = {-1, -1};
+    const bool has_pipe = pipe(ends) == 0;
+    for (const int end : ends) close(end);
+    setrlimit(RLIMIT_NOFILE, &before);
+    CHECK(has_pipe >= by_cpu);
+  }
+  CHECK(by_cpu);
 }
 
 TEST_CASE("without a descriptor for a ring or an event, rings do not shrink, and the remedy is more descriptors",

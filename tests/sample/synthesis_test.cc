@@ -26,13 +26,14 @@ namespace {
 // A process that waits, under a name of its own, until the end of the scope.
 class WaitingProcess {
  public:
-  explicit WaitingProcess(const char* name) {
+  explicit WaitingProcess(const char* name, void (*at_signal)(int) = nullptr) {
     int named[2] = {-1, -1};
     if (pipe(named) != 0) return;
     pid_ = fork();
     if (pid_ == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       prctl(PR_SET_NAME, name);
+      if (at_signal != nullptr) signal(SIGUSR1, at_signal);
       (void)!write(named[1], "n", 1);
       for (;;) pause();
     }
@@ -164,10 +165,95 @@ TEST_CASE("what takes too long at the start is read by the drains", "[synthesis]
   const uint64_t at_start = fake.calls(testing::Call::kOpen) - before;
   ToldState told;
   while (const std::optional<RawRecord> raw = records.Next()) told.Add(*raw, plan.layout());
+  CHECK(told.pids.size() == 1);
+  CHECK(records.unread() <= 1);
+  // Each with the time when it is read, which is later than that of all samples before.
+  std::set<uint32_t> at_once = told.pids;
+  for (size_t reads = PidsNow().size() + 100; reads > 0; --reads) {
+    records.ReadMore();  // One process, which has no records if it has ended.
+    if (!records.has_next()) continue;
+    CHECK(records.is_late());
+    const uint64_t time_ns = records.time_ns();
+    CHECK(time_ns > 5);
+    while (const std::optional<RawRecord> raw = records.Next()) {
+      CHECK(plan.layout().TimeOf(*raw) == time_ns);
+      told.Add(*raw, plan.layout());
+    }
+  }
   CHECK(fake.calls(testing::Call::kOpen) - before > at_start + 2);
-  CHECK(told.pids.size() > 1);
+  CHECK(told.pids.size() > at_once.size());
   CHECK(told.with_this_code.contains(process.pid()));
   CHECK(told.names[process.pid()] == "late");
+}
+
+TEST_CASE("processes that are not read any more count as unread", "[synthesis][law]") {
+  testing::FakeKernel fake;
+  fake.below().clock_gettime = SlowClock;
+  SynthesizedRecords records(WholeMachine(), 5);
+  while (records.Next()) continue;
+  const uint64_t before = records.unread();
+  records.Close();
+  CHECK(records.unread() > before);
+  records.ReadMore();
+  CHECK_FALSE(records.has_next());
+}
+
+// Before the mappings of this process are opened, it becomes another program: so often.
+pid_t g_executes = 0;
+int g_programs = 0;
+int OpenAfterExec(const char* path, int flags) {
+  if (g_programs > 0 && path == "/proc/" + std::to_string(g_executes) + "/maps") {
+    --g_programs;
+    const std::string before = sys::LinkTarget("/proc/" + std::to_string(g_executes) + "/exe");
+    kill(g_executes, SIGUSR1);
+    while (sys::LinkTarget("/proc/" + std::to_string(g_executes) + "/exe") == before) continue;
+  }
+  return sys::kLinux.open(path, flags);
+}
+
+// Becomes a program that waits, at SIGUSR1.
+void BecomeSleep(int) { execl("/bin/sleep", "sleep", "1000", nullptr); }
+
+TEST_CASE("a process that becomes another program while it is read late has no mappings of before",
+          "[synthesis][law]") {
+  WaitingProcess process("executes", BecomeSleep);
+  g_executes = static_cast<pid_t>(process.pid());
+  const Plan plan = WholeMachine();
+  testing::FakeKernel fake;
+  fake.below().clock_gettime = SlowClock;
+  fake.below().open = OpenAfterExec;
+  SynthesizedRecords records(plan, 5);
+  while (records.Next()) continue;
+  g_programs = 1;
+  ToldState told;
+  uint64_t began = 0, told_ns = 0;
+  for (size_t reads = PidsNow().size() + 100; reads > 0; --reads) {
+    records.ReadMore();
+    if (!records.has_next()) continue;
+    const uint64_t time_ns = records.time_ns();
+    if (g_programs == 1) began = time_ns;
+    while (const std::optional<RawRecord> raw = records.Next()) told.Add(*raw, plan.layout());
+    if (told.pids.contains(process.pid()) && told_ns == 0) told_ns = time_ns;
+  }
+  CHECK(g_programs == 0);
+  CHECK_FALSE(told.with_this_code.contains(process.pid()));
+  CHECK(told.code_bytes[process.pid()] > 0);
+  CHECK(told_ns > began + 2'000'000'000);  // The time of the second reading: the clock takes a second a look.
+}
+
+TEST_CASE("the state of a process has that of the children which inherit its events", "[synthesis][law]") {
+  const WaitingProcess child("child");
+  SamplerOptions options;
+  options.side_band = true;
+  for (const bool inherit : {true, false}) {
+    const Target process = Target::Process(getpid());
+    const Plan plan = Plan::Make(options, inherit ? process : process.WithoutInherit()).value();
+    SynthesizedRecords records(plan, 5);
+    ToldState told;
+    while (const std::optional<RawRecord> raw = records.Next()) told.Add(*raw, plan.layout());
+    CHECK(told.pids.contains(static_cast<uint32_t>(getpid())));
+    CHECK(told.with_this_code.contains(child.pid()) == inherit);
+  }
 }
 
 TEST_CASE("on whole CPUs a process that ends before the first drain has its code", "[synthesis][law]") {

@@ -1,4 +1,7 @@
 // The end of a target: told by no record without a side band, and not before the last child has ended.
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -6,6 +9,7 @@
 #include <thread>
 
 #include "tests/sample/support.h"
+#include "tests/support/fake_kernel.h"
 
 namespace perfkit {
 namespace {
@@ -122,6 +126,59 @@ TEST_CASE("a stopped sampler, which has no record of it, finds the end", "[targe
   testing::DrainAll(*sampler);
   CHECK_FALSE(sampler->target_ended());  // A disabled event is inherited, too.
   family.EndSecond();
+  DrainUntilEnded(*sampler);
+}
+
+TEST_CASE("who waits for records is woken by the end of the target", "[target_end][law]") {
+  ParentAndChild family;
+  auto sampler = Sampler::Open(testing::FaultOptions(16 << 10), Target::Process(family.pid()));
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  family.EndFirst();
+  for (int i = 0; i < 5; ++i) testing::DrainAll(*sampler);
+  CHECK_FALSE(sampler->target_ended());
+  family.EndSecond();
+  while (!sampler->target_ended()) {
+    pollfd waits{sampler->poll_fd(), POLLIN, 0};
+    REQUIRE(poll(&waits, 1, -1) == 1);
+    testing::DrainAll(*sampler);
+  }
+}
+
+// The threads of targets are preempted before their events end: this many looks find them alive. And the sampler can't
+// wait for a further descriptor.
+int g_preempted = 0, g_full_epoll = -1;
+int WaitWhilePreempted(int epoll, epoll_event* events, int most, int timeout_ms) {
+  if (g_preempted > 0) return --g_preempted, 0;
+  return sys::kLinux.epoll_wait(epoll, events, most, timeout_ms);
+}
+int ControlFull(int epoll, int operation, int fd, epoll_event* event) {
+  if (epoll == g_full_epoll && operation == EPOLL_CTL_ADD) return errno = ENOSPC, -1;
+  return sys::kLinux.epoll_ctl(epoll, operation, fd, event);
+}
+
+TEST_CASE("a thread that is preempted between its EXIT record and its end has ended", "[target_end][law]") {
+  ParentAndChild family;
+  SamplerOptions options = testing::FaultOptions(16 << 10);
+  options.side_band = true;
+  auto sampler = Sampler::Open(options, Target::Process(family.pid()));
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  testing::FakeKernel fake;
+  fake.below().epoll_wait = WaitWhilePreempted;
+  fake.below().epoll_ctl = ControlFull;
+  g_full_epoll = sampler->poll_fd();
+  for (int i = 0; i < 3; ++i) testing::DrainAll(*sampler);
+  g_preempted = INT_MAX;
+  family.EndFirst();
+  family.EndSecond();
+  for (int exits = 0; exits < 2;) {
+    sampler->Drain([&](const SamplerRecord& record) {
+      exits += record.type == static_cast<uint32_t>(RecordType::kExit) ? 1 : 0;
+    });
+  }
+  for (int i = 0; i < 10; ++i) testing::DrainAll(*sampler);
+  g_preempted = 0;
   DrainUntilEnded(*sampler);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
@@ -30,6 +31,11 @@ enum class Step : uint8_t {
   kSnapshot,    // of rings that overwrite
   kStackBytes,  // of samples with dumps
   kSuccessor,   // the other thread ends, and one more is born
+  kSwitchAway,
+  kGetppid,
+  kSpin,
+  kFewFiles,     // so few descriptors are left
+  kEnoughFiles,  // as many as before
   kSteps,
 };
 inline constexpr const char* kNames[] = {"touch",
@@ -48,7 +54,25 @@ inline constexpr const char* kNames[] = {"touch",
                                          "check accounting",
                                          "snapshot",
                                          "stack bytes",
-                                         "successor"};
+                                         "successor",
+                                         "switch away",
+                                         "getppid",
+                                         "spin",
+                                         "few descriptors",
+                                         "enough descriptors"};
+
+// An event beside the page faults.
+struct Extra {
+  const char* event;
+  uint64_t period;
+  bool clock = false;
+};
+// Those of the kernel's side take rights.
+inline constexpr Extra kExtras[] = {{"task-clock", 300'000, true},       {"cpu-clock", 200'000, true},
+                                    {"context-switches", 1},             {"context-switches", 3},
+                                    {"syscalls:sys_enter_getppid", 1},   {"sched:sched_switch", 1},
+                                    {"syscalls:sys_enter_getppid", 7},   {"cpu-migrations", 1}};
+inline constexpr size_t kNoExtra = std::size(kExtras);
 
 struct Move {
   Step step = Step::kTouch;
@@ -62,16 +86,21 @@ struct Walk {
   bool two_events = false;
   bool overwrites = false;
   bool dumps = false;
+  size_t extra = kNoExtra;
+  bool signals = false;     // come every now and then
+  bool check_each = false;  // The accounting is checked after each step.
   size_t ring_bytes = 0;
   SamplerOptions::Rings rings = SamplerOptions::Rings::kPerCpu;
   std::vector<Move> moves;
 
   std::string Describe() const {
     std::string text =
-        absl::StrFormat("%s, rings of %d bytes%s%s%s%s%s%s:", all_threads ? "all threads" : "this thread", ring_bytes,
+        absl::StrFormat("%s, rings of %d bytes%s%s%s%s%s%s%s%s%s%s:", all_threads ? "all threads" : "this thread", ring_bytes,
                         rings == SamplerOptions::Rings::kPerCpu ? "" : ", one a thread", side_band ? ", side band" : "",
                         switches ? ", switches" : "", two_events ? ", two events" : "",
-                        overwrites ? ", overwriting" : "", dumps ? ", dumps" : "");
+                        overwrites ? ", overwriting" : "", dumps ? ", dumps" : "", extra == kNoExtra ? "" : ", ",
+                        extra == kNoExtra ? "" : kExtras[extra].event, signals ? ", signals" : "",
+                        check_each ? ", checked at each step" : "");
     for (const Move& move : moves) {
       absl::StrAppendFormat(&text, " %s %d;", kNames[static_cast<size_t>(move.step)], move.number);
     }
@@ -89,6 +118,9 @@ inline Walk MakeWalk(uint64_t seed) {
   walk.two_events = one_in(4);
   walk.overwrites = one_in(4);
   walk.dumps = one_in(5);
+  if (one_in(2)) walk.extra = random() % kNoExtra;
+  walk.signals = one_in(4);
+  walk.check_each = one_in(2);
   walk.ring_bytes = one_in(3) ? 4096 : 256 << 10;
   if (one_in(4)) walk.rings = SamplerOptions::Rings::kPerThread;
   for (size_t i = 5 + random() % 40; i > 0; --i) {

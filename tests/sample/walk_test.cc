@@ -5,10 +5,10 @@
 // A walk is made from one number, its seed: tests/support/walk.h.
 #include "tests/support/walk.h"
 
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <functional>
 #include <map>
 #include <optional>
@@ -20,48 +20,12 @@
 #include "absl/strings/str_format.h"
 #include "tests/sample/support.h"
 #include "tests/sample/walk_case.h"
+#include "tests/sample/walk_support.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
 
 namespace perfkit::walk {
 namespace {
-
-// Another thread of this process, which executes commands and is waited for.
-class Companion {
- public:
-  Companion() : thread_([this] { Run(); }) {}
-  ~Companion() {
-    Do(nullptr);
-    thread_.join();
-  }
-  void Do(const std::function<void()>& work) {
-    work_ = &work;
-    if (!work) work_ = nullptr;
-    state_ = kTold;
-    state_.notify_all();
-    state_.wait(kTold);
-  }
-
- private:
-  enum : int { kIdle, kTold };
-
-  void Run() {
-    while (true) {
-      state_.wait(kIdle);
-      const std::function<void()>* const work = work_;
-      if (work != nullptr) (*work)();
-      state_ = kIdle;
-      state_.notify_all();
-      if (work == nullptr) return;
-    }
-  }
-
-  const std::function<void()>* work_ = nullptr;
-  std::atomic<int> state_{kIdle};
-  std::thread thread_;
-};
-
-struct Thrown {};
 
 // One walk, and its expected results.
 class Walker {
@@ -80,14 +44,29 @@ class Walker {
     options.ring_bytes = walk_.ring_bytes;
     if (walk_.overwrites) options.mode = RingMode::kOverwrite;
     if (walk_.dumps) options.stack = CallStack::UserDump(512);
-    absl::StatusOr<Sampler> sampler =
-        Sampler::Open(options, walk_.all_threads ? Target::AllThreads() : Target::ThisThread());
-    if (!sampler.ok()) return std::string(sampler.status().message());
-    sampler_.emplace(*std::move(sampler));
+    const Target target = walk_.all_threads ? Target::AllThreads() : Target::ThisThread();
+    std::optional<absl::StatusOr<Sampler>> sampler;
+    if (walk_.extra != kNoExtra) {
+      extra_at_ = options.events.size();
+      options.events.push_back({.event = kExtras[walk_.extra].event, .rate = Period{kExtras[walk_.extra].period}});
+      sampler.emplace(Sampler::Open(options, target));
+      if (!sampler->ok()) {  // This user may not.
+        options.events.pop_back();
+        extra_at_ = SIZE_MAX;
+      }
+    }
+    if (!sampler || !sampler->ok()) sampler.emplace(Sampler::Open(options, target));
+    if (!sampler->ok()) return std::string(sampler->status().message());
+    sampler_.emplace(**std::move(sampler));
+    delivered_.resize(options.events.size());
+    std::optional<Interruptions> signals;
+    if (walk_.signals) signals.emplace();
     for (const Move& move : walk_.moves) {
       Make(move);
+      if (walk_.check_each) CheckAccounting();
       if (!wrong_.empty()) return wrong_;
     }
+    files_.Restore();
     Check(sampler_->Stop(), "Stop");
     running_ = false;
     if (paused_) Check(sampler_->Resume(), "Resume");
@@ -109,6 +88,7 @@ class Walker {
     if (wrong_.empty()) wrong_ = std::move(what);
   }
   void Check(const absl::Status& status, const char* what) {
+    if (files_.is_low() && absl::IsResourceExhausted(status)) return;
     if (!status.ok()) Wrong(absl::StrFormat("%s: %s", what, std::string(status.message())));
   }
 
@@ -120,7 +100,10 @@ class Walker {
       case Step::kTouchNew:
         return Touch(move.number, walk_.all_threads && walk_.rings == SamplerOptions::Rings::kPerCpu,
                      [](const auto& touch) { std::thread(touch).join(); });
-      case Step::kStart: running_ = joined_ = true; return Check(sampler_->Start(), "Start");
+      case Step::kStart:
+        running_ = true;
+        joined_ = joined_ || !files_.is_low();
+        return Check(sampler_->Start(), "Start");
       case Step::kStop: running_ = false; return Check(sampler_->Stop(), "Stop");
       case Step::kPause: paused_ = true; return Check(sampler_->Pause(), "Pause");
       case Step::kResume: paused_ = false; return Check(sampler_->Resume(), "Resume");
@@ -143,8 +126,27 @@ class Walker {
         joined_ = walk_.rings == SamplerOptions::Rings::kPerCpu;
         return;
       }
+      case Step::kSwitchAway: return Switch(move.number);
+      case Step::kGetppid: return Call(move.number);
+      case Step::kSpin: testing::Spin(20'000 * move.number); return;
+      case Step::kFewFiles: return files_.LeaveOnly(move.number % 16);
+      case Step::kEnoughFiles: return files_.Restore();
       case Step::kSteps: return;
     }
+  }
+
+  bool ExtraIs(std::string_view event) const {
+    return running_ && extra_at_ != SIZE_MAX && kExtras[walk_.extra].event == event;
+  }
+  // These are counted by the kernel, if it counts them here.
+  void Switch(size_t times) {
+    const uint64_t before = testing::SwitchesByUsage();
+    testing::SwitchAway(static_cast<int>(times % 4 + 1));
+    if (ExtraIs("context-switches")) extra_at_least_ += testing::SwitchesByUsage() - before;
+  }
+  void Call(size_t times) {
+    for (size_t i = 0; i < times; ++i) syscall(SYS_getppid);
+    if (ExtraIs("syscalls:sys_enter_getppid")) extra_at_least_ += times;
   }
 
   template <class By>
@@ -174,11 +176,11 @@ class Walker {
     size_t given = 0;
     const auto visit = [&](const SamplerRecord& record) {
       ++given;
-      if (record.type == static_cast<uint32_t>(RecordType::kSample) && record.event == 0) {
+      if (record.type == static_cast<uint32_t>(RecordType::kSample)) {
         const std::optional<Sample> sample = Sample::Parse(record, sampler_->layout());
-        if (!sample) return Wrong("a sample that cannot be parsed");
-        ++delivered_;
-        ++seen_[*sample->address() >> 12];
+        if (!sample || record.event >= delivered_.size()) return Wrong("a sample that cannot be parsed");
+        ++delivered_[record.event];
+        if (record.event == 0) ++seen_[*sample->address() >> 12];
       }
 #if !defined(PERFKIT_NO_EXCEPTIONS) && defined(__cpp_exceptions)
       if (given == thrown_at) throw Thrown();
@@ -217,34 +219,54 @@ class Walker {
     if (waitpid(child, &status, 0) != child || status != 0) Wrong("the child of a fork has samples");
   }
 
+  std::string Text(const EventAccounting& event, size_t i) const {
+    return absl::StrFormat(
+        "event %d: counted %d, delivered %d, duplicates %d, lost %d, paused %d, malformed %d, represented %d, known %d, "
+        "given %d",
+        i, event.counted, event.delivered, event.duplicates, event.lost, event.paused, event.malformed,
+        event.represented, i == 0 ? counted_at_least_ : i == extra_at_ ? extra_at_least_ : 0, delivered_[i]);
+  }
+
   // Delivered + lost = counted, and the samples do not represent more than was counted.
   void CheckAccounting() {
     const SamplerStats stats = sampler_->stats();
-    const EventAccounting& event = stats.events[0];
-    const std::string accounting = absl::StrFormat(
-        "counted %d, delivered %d, duplicates %d, lost %d, paused %d, malformed %d, represented %d, touched %d, given "
-        "%d",
-        event.counted, event.delivered, event.duplicates, event.lost, event.paused, event.malformed, event.represented,
-        counted_at_least_, delivered_);
-    if (event.counted_is_lower_bound || stats.lost_is_lower_bound) Wrong("a lower bound: " + accounting);
-    if (event.delivered != delivered_) Wrong("what was given is not what is delivered: " + accounting);
-    if (event.counted < counted_at_least_ + event.duplicates) Wrong("less than was touched: " + accounting);
-    if (event.represented > event.counted + either_rate_) Wrong("more is represented than was counted: " + accounting);
-    if (stats.events_stuck + stats.decisions_refused + stats.unattributed + stats.malformed_bytes > 0) {
+    for (size_t i = 0; i < stats.events.size(); ++i) CheckEvent(stats.events[i], i);
+    if (stats.lost_is_lower_bound) Wrong("losses are a lower bound");
+    const uint64_t refused = files_.was_low() ? 0 : stats.decisions_refused;
+    if (stats.events_stuck + refused + stats.unattributed + stats.malformed_bytes > 0) {
       Wrong(absl::StrFormat("stuck %d, refused %d, unattributed %d, malformed %d", stats.events_stuck,
                             stats.decisions_refused, stats.unattributed, stats.malformed_bytes));
     }
+  }
+
+  void CheckEvent(const EventAccounting& event, size_t i) {
+    const std::string accounting = Text(event, i);
+    const bool is_extra = i == extra_at_, clock = is_extra && kExtras[walk_.extra].clock;
+    const uint64_t known = i == 0 ? counted_at_least_ : is_extra ? extra_at_least_ : 0;
+    // A clock's timer may come a little before the period is over.
+    const uint64_t slack = clock ? kExtras[walk_.extra].period : i == 0 ? either_rate_ : 0;
+    if (event.counted_is_lower_bound) Wrong("a lower bound: " + accounting);
+    if (event.delivered != delivered_[i]) Wrong("what was given is not what is delivered: " + accounting);
+    if (event.counted < known + (clock ? 0 : event.duplicates)) Wrong("less than is known: " + accounting);
+    if (event.represented > event.counted + slack) Wrong("more is represented than was counted: " + accounting);
     // What is still in the rings is counted, and accounted for nowhere else yet.
-    if (event.accounted() > event.counted) Wrong("more in the accounting than was counted: " + accounting);
+    if (!clock && event.accounted() > event.counted) Wrong("more in the accounting than was counted: " + accounting);
+  }
+
+  // Each event of period 1 is in the accounting.
+  void CheckBalance(const SamplerStats& stats, bool whole) {
+    for (size_t i = 0; i < stats.events.size() && whole; ++i) {
+      const bool each = i == 0 ? max_ == 1 : i != extra_at_ || kExtras[walk_.extra].period == 1;
+      const EventAccounting& event = stats.events[i];
+      if (each && event.accounted() != event.counted) Wrong("the accounting does not balance: " + Text(event, i));
+    }
   }
 
   void CheckPages() {
     const SamplerStats stats = sampler_->stats();
     const EventAccounting& event = stats.events[0];
     const bool whole = !walk_.overwrites || stats.overwritten_bytes == 0;
-    if (max_ == 1 && whole && event.accounted() != event.counted) {
-      Wrong(absl::StrFormat("the accounting does not balance: %d of %d", event.accounted(), event.counted));
-    }
+    CheckBalance(stats, whole);
     size_t missing = 0;
     const uint64_t first_page = reinterpret_cast<uint64_t>(memory_.data()) >> 12;
     for (const Batch& batch : batches_) {
@@ -269,7 +291,10 @@ class Walker {
   bool exact_ = true;         // each event is sampled
   uint64_t either_rate_ = 0;  // so much more may be represented
   size_t max_ = 1;            // the longest period there was
-  uint64_t counted_at_least_ = 0, delivered_ = 0;
+  uint64_t counted_at_least_ = 0, extra_at_least_ = 0;
+  size_t extra_at_ = SIZE_MAX;  // The index of the event beside page faults.
+  std::vector<uint64_t> delivered_;
+  FileLimit files_;
   std::vector<Batch> batches_;
   std::map<uint64_t, int> seen_;
   std::string wrong_;
@@ -277,7 +302,13 @@ class Walker {
 
 void WalkSamplersFor(uint64_t seconds) {
   const auto run = [](const Walk& walk) { return Walker(walk).Run(); };
-  WalkFor(seconds, "samplers", MakeWalk, run, [](auto& shrinker) { shrinker.TryWithout(&Walk::moves); });
+  WalkWithTracefsFor(seconds, "samplers", MakeWalk, run, [](auto& shrinker) {
+    shrinker.TryWithout(&Walk::moves);
+    shrinker.Try([](Walk& less) { less.extra = kNoExtra; });
+    shrinker.Try([](Walk& less) { less.signals = false; });
+    shrinker.Try([](Walk& less) { less.check_each = false; });
+    shrinker.Try([](Walk& less) { less.side_band = false; });
+  });
 }
 
 TEST_CASE("random controls of samplers in random order: the accounting balances, each page comes once",

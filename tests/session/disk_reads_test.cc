@@ -37,6 +37,10 @@ TEST_CASE("a wait of which nothing is known is one for the disk that was read fr
   OffCpuSpan woken = span;
   woken.waker = ProfileWait::kInterrupt;
   CHECK((text(woken, true) == ProfileWait::kProbablyDisk && text(woken, false).empty()));
+  woken.waker = "kworker/0:1 (12) of the kernel";
+  CHECK(text(woken, true) == ProfileWait::kProbablyDisk);
+  woken.waker = "bash (12) of another program";
+  CHECK(text(woken, true).empty());
   woken.waker = "worker (2)";
   CHECK(text(woken, true).empty());
   OffCpuSpan preempted = span;

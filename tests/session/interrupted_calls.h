@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -104,6 +105,10 @@ class InterruptedCalls {
   std::vector<std::thread> threads_;
   std::thread writer_;
 };
+
+// The shortest interval at which a sampled thread still gets on: a sanitizer's handler of a live stack takes up to 100 us
+// where the hypervisor makes signals slow.
+inline constexpr std::chrono::microseconds kOften{testing::kSanitized ? 500 : 20};
 
 // Threads sleep in system calls while a session with these options runs: none may be interrupted.
 inline void CheckInterruptsNone(const SessionOptions& options) {

@@ -176,7 +176,7 @@ TEST_CASE("frames are kept with the program's reasons, however short", "[session
   }
   const auto name = [&](uint64_t frame) { return "frame " + std::to_string(first + frame); };
   CHECK(reasons == std::map<std::string, std::string>{{name(20), "level=3; players=64"},
-                                                      {name(21), long_text.substr(0, 256)},
+                                                      {name(21), long_text.substr(0, 256) + "... (cut)"},
                                                       {name(100), "cache miss"},
                                                       {"audio 7", "underrun"}});
   const std::string text = FormatSlowFrames(*profile);

@@ -166,7 +166,7 @@ TEST_CASE("a stopped flight recorder gives the same profile each time", "[sessio
 }
 
 TEST_CASE("sessions in quick succession leave nothing", "[session][lifecycle][law]") {
-  const int rounds = testing::kSanitized ? 100 : 1000;
+  const int rounds = testing::kSanitized ? 20 : 1000;
   const auto run = [](int round) {
     absl::StatusOr<Session> session = Session::Start(Cheap());
     REQUIRE(session.status() == absl::OkStatus());
@@ -227,7 +227,7 @@ TEST_CASE("a forked child has no session, holds none of its descriptors, and sta
   std::thread busy([&] {  // the session's thread holds its lock now and then
     while (!stop) (void)session->Poll();
   });
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < (testing::kSanitized ? 4 : 20); ++round) {
     const int result = InChild([&] {
       alarm(60);
       const auto is_refused = [](const absl::Status& status) {

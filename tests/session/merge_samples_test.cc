@@ -136,6 +136,24 @@ TEST_CASE("the lightest rows keep their module, the heaviest their stacks, and s
   CHECK(profile.samples.size() == kept.size());
 }
 
+TEST_CASE("merged samples lose the memory that they touched, the others keep it", "[merge_samples]") {
+  ProfileBuilder builder;
+  builder.AddEvent({.name = "page-faults"});
+  builder.AddThread(1, 1, "t");
+  const uint32_t preempted = builder.AddWait({.preempted = true});
+  for (uint64_t i = 0; i < 6; ++i) {
+    builder.AddSample({.time_ns = i + 1, .weight = 1, .memory = builder.AddMemory({4096 * i, 4096 * i + 4096, 0})});
+  }
+  Profile& profile = builder.profile();
+  MergeSamples(profile, preempted, [](const ProfileSample& sample) { return sample.time_ns % 2 == 0; });
+  REQUIRE(profile.Check() == absl::OkStatus());
+  REQUIRE((profile.samples.size() == 4 && profile.memory.size() == 3));
+  CHECK((profile.samples[0].weight == 3 && profile.samples[0].memory == ProfileSample::kNoMemory));
+  for (size_t i = 1; i < 4; ++i) {
+    CHECK(profile.memory[profile.samples[i].memory].from == 4096 * (profile.samples[i].time_ns - 1));
+  }
+}
+
 TEST_CASE("there may be nothing to merge", "[merge_samples]") {
   ProfileBuilder builder;
   const uint32_t preempted = builder.AddWait({.preempted = true});

@@ -36,8 +36,8 @@ TEST_CASE("each kind of reduction is noted once, with its times", "[reductions]"
   reductions.Note({.threads = 512}, 70);  // a snapshot has forgotten the rest
   reductions.Note({.times = 3, .threads = 512}, 80);
   CHECK(reductions.Notes()[0] == merged + "; 3 times more, until 80 ns");
-  reductions.Note({.stacks = 1, .zones = 1, .task_parts = 1}, 90);
-  CHECK(reductions.Notes().size() == 6);
+  reductions.Note({.dumps = 1, .stacks = 1, .zones = 1, .task_parts = 1}, 90);
+  CHECK(reductions.Notes().size() == 7);
 }
 
 TEST_CASE("a session says when it began to merge samples", "[session][reductions][law]") {

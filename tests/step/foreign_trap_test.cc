@@ -1,6 +1,8 @@
 // Traps that are steps though they look like breakpoints, and breakpoints amid steps: crafted ones, and real ones.
+#include <cpuid.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <vector>
 
@@ -92,8 +94,9 @@ void CallItBreakpoint(int signal, siginfo_t* info, void* registers) {
 }
 
 // Instructions of `region`; 0 where there is no number.
-uint64_t StepsOf(void (*region)(void*), void (*over)(int, siginfo_t*, void*)) {
+uint64_t StepsOf(void (*region)(void*), void (*over)(int, siginfo_t*, void*), bool executes_cpuid = false) {
   Session session;
+  session.executes_cpuid = executes_cpuid;
   session.budget = 100'000;
   session.swallowed = Stepper::Open()->swallows_system_calls() ? 1 : 0;
   auto claim = sys::TrapClaim::OfThisThread(OnStep, &session);
@@ -121,6 +124,29 @@ TEST_CASE("a region counts the same if every step arrives as TRAP_BRKPT", "[step
             return steps != 0 && StepsOf(region, CallItBreakpoint) == steps;
           }) == 0);
   }
+}
+
+uint32_t g_leaf[4];  // What cpuid says in a region: eax, ebx, ecx, edx.
+constexpr uint64_t kStoreLeafLength = 14;
+void StoreLeaf(void*) {
+  asm volatile(
+      "mov %%rbx, %%r8\n xor %%eax, %%eax\n xor %%ecx, %%ecx\n cpuid\n"
+      "mov %%eax, (%%rdi)\n mov %%ebx, 4(%%rdi)\n mov %%ecx, 8(%%rdi)\n mov %%edx, 12(%%rdi)\n"
+      "xor %%eax, %%eax\n cpuid\n cpuid\n mov $39, %%eax\n syscall\n mov %%r8, %%rbx" ::"D"(g_leaf)
+      : "rax", "rcx", "rdx", "r8", "r11", "memory");
+}
+void PassLeaf(void*) { asm volatile("" ::"D"(g_leaf) : "rax", "rcx", "rdx", "r8", "r11", "memory"); }
+
+TEST_CASE("a region counts and learns the same if the handler executes its cpuid", "[stepper][law]") {
+  OPEN_OR_SKIP(stepper);
+  CHECK(InChild([&] {
+          const uint64_t steps = StepsOf(StoreLeaf, nullptr, true);
+          uint32_t leaf[4];
+          __cpuid_count(0, 0, leaf[0], leaf[1], leaf[2], leaf[3]);
+          return steps - StepsOf(PassLeaf, nullptr, true) == kStoreLeafLength && std::equal(leaf, leaf + 4, g_leaf);
+        }) == 0);
+  const uint64_t steps = stepper->Run(StoreLeaf, nullptr)->instructions;
+  CHECK(steps - stepper->Run(PassLeaf, nullptr)->instructions == kStoreLeafLength);
 }
 
 volatile int g_steps = 0, g_breakpoints = 0;

@@ -291,6 +291,21 @@ TEST_CASE("steps work on an alternate signal stack", "[stepper]") {
   sigaltstack(&before, nullptr);
 }
 
+// Of 2,048 bytes, which glibc's MINSIGSTKSZ calls enough: a signal's frame does not fit, and the kernel sends SIGSEGV.
+TEST_CASE("an alternate signal stack that is too small is a reason, not a SIGSEGV", "[stepper]") {
+  OPEN_OR_SKIP(stepper);
+  std::vector<char> memory(2048);
+  stack_t stack{}, before{};
+  stack.ss_sp = memory.data();
+  stack.ss_size = memory.size();
+  REQUIRE(sigaltstack(&stack, &before) == 0);
+  const absl::Status status = stepper->Run(Loop<100>, nullptr).status();
+  sigaltstack(&before, nullptr);
+  CHECK(absl::IsFailedPrecondition(status));
+  CHECK(status.message().find("alternate signal stack is too small") != std::string::npos);
+  CHECK(stepper->Run(Loop<100>, nullptr)->instructions == 202);
+}
+
 // An empty handler under the trap flag, as the yardstick of what a step costs.
 void Nothing(int) {}
 

@@ -4,6 +4,9 @@
 // only.
 #pragma once
 
+#include <unistd.h>
+
+#include <array>
 #include <catch2/catch.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/with_tracefs.h"
 #include "tests/support/work.h"
 
 namespace perfkit::walk {
@@ -76,9 +80,9 @@ class Shrinker {
 };
 
 // Runs the cases make(seed) of consecutive seeds for `seconds`, unless the environment says something else. Of one that
-// fails, FAILs with its seed, and with what shrink(Shrinker&) leaves of it. The cases have a method Describe.
+// fails, returns its seed, and what shrink(Shrinker&) leaves of it; "" if none does. The cases have a method Describe.
 template <class Make, class Run, class Shrink>
-void WalkFor(uint64_t seconds, const char* what, Make make, Run run, Shrink shrink) {
+std::string FirstFailure(uint64_t seconds, const char* what, Make make, Run run, Shrink shrink) {
   const std::optional<uint64_t> only = NumberFrom("PERFKIT_WALK_SEED");
   const uint64_t end_ns =
       testing::NowNs() + NumberFrom("PERFKIT_WALK_SECONDS").value_or(seconds) * uint64_t{1'000'000'000};
@@ -90,15 +94,44 @@ void WalkFor(uint64_t seconds, const char* what, Make make, Run run, Shrink shri
       std::fflush(stdout);
       Shrinker shrinker(first, wrong, run);
       shrink(shrinker);
-      FAIL("PERFKIT_WALK_SEED=" << seed << ": " << wrong << "\n"
-                                << first.Describe() << "\nshrunk: " << shrinker.least().Describe() << "\n"
-                                << shrinker.wrong());
+      return "PERFKIT_WALK_SEED=" + std::to_string(seed) + ": " + wrong + "\n" + first.Describe() +
+             "\nshrunk: " + shrinker.least().Describe() + "\n" + shrinker.wrong();
     }
     ++walks;
     if (only) break;
   }
   std::printf("%s: %lu walks\n", what, walks);
+  std::fflush(stdout);
+  return "";
+}
+
+// As above, and FAILs with what it returns.
+template <class Make, class Run, class Shrink>
+void WalkFor(uint64_t seconds, const char* what, Make make, Run run, Shrink shrink) {
+  const std::string failure = FirstFailure(seconds, what, make, run, shrink);
+  if (!failure.empty()) FAIL(failure);
   SUCCEED();
+}
+
+// As above, in a forked child that has tracepoints if it may mount tracefs.
+template <class Make, class Run, class Shrink>
+void WalkWithTracefsFor(uint64_t seconds, const char* what, Make make, Run run, Shrink shrink) {
+  if (!testing::kThreadsAfterFork) return WalkFor(seconds, what, make, run, shrink);
+  std::array<int, 2> lines{};
+  REQUIRE(pipe(lines.data()) == 0);
+  const auto walk = [&] {
+    const std::string failure = FirstFailure(seconds, what, make, run, shrink);
+    return write(lines[1], failure.data(), failure.size()) == static_cast<ssize_t>(failure.size());
+  };
+  int result = testing::WithTracefs(walk);
+  if (result == 2) result = walk() ? 0 : 1;
+  close(lines[1]);
+  std::string failure(size_t{1} << 16, '\0');
+  const ssize_t size = read(lines[0], failure.data(), failure.size());
+  close(lines[0]);
+  failure.resize(size > 0 ? static_cast<size_t>(size) : 0);
+  if (!failure.empty()) FAIL(failure);
+  CHECK(result == 0);
 }
 
 }  // namespace perfkit::walk

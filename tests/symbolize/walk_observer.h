@@ -27,6 +27,7 @@ struct Touched {
   size_t build = 0, function = 0, file = 0;  // Of code in a file.
   std::optional<size_t> jit;                 // Of code that was made at run time: its number.
   size_t actor = 0, slot = 0;                // Of such code.
+  bool inherited = false;                    // Only the parent has listed it, and there is no record of the fork.
   uint64_t offset = 0;                       // Of the instruction in its function.
   bool sampled = false;                      // It is in a sample, or lost.
   bool hidden = false;                       // It is in no sample.
@@ -153,7 +154,8 @@ class Observer {
     JudgeName(touched, symbol.function, symbol.module, false);
     if (symbol.named() && symbol.offset != touched.offset)
       Wrong(absl::StrFormat("%s at %d", Text(touched), symbol.offset));
-    if (!symbol.named() && !HasReason(symbol.module)) Wrong("no name and no reason: " + Text(touched));
+    if (!symbol.named() && !touched.inherited && !HasReason(symbol.module))
+      Wrong("no name and no reason: " + Text(touched));
     ++(symbol.named() ? named_ : unnamed_);
   }
 

@@ -44,6 +44,7 @@ struct Known {
   size_t files = 0;  // Its index in the list of Files.
   std::array<std::optional<size_t>, kLibraries> loaded;
   std::array<std::optional<size_t>, kSlots> jit;
+  std::array<bool, kSlots> inherited{};  // By a fork of which there is no record: only the parent has listed it.
 };
 
 // Whether this process may have containers: an ordinary user may not, nor may root in some containers.
@@ -182,8 +183,6 @@ class Walker : public Truth {
         if (!walk_.own || move.actor == 0) observer_.AddProcess(actor.pid);
         return;
       case Step::kStop:
-        // The next start would read the mappings of the target, but not those of its children.
-        if (!walk_.own && HasChildren()) return;
         running_ = false;
         return observer_.Check(observer_.sampler().Stop(), "Stop");
       case Step::kStart: return Start();
@@ -233,6 +232,7 @@ class Walker : public Truth {
     const size_t slot = move.number % kSlots, number = next_++;
     if (!local_.has_jit() || !Tell(move.actor, {What::kJit, slot, number}).fine) return;
     actor.jit[slot] = number;
+    actor.inherited[slot] = false;
     listed_.insert({actor.pid, number});
     jit_[{actor.pid, slot}].push_back(number);
   }
@@ -240,12 +240,13 @@ class Walker : public Truth {
   void CallJit(const Move& move) {
     const size_t slot = move.number % kSlots;
     const Reply reply = Tell(move.actor, {What::kCallJit, slot});
-    Expect(move.actor, {.pid = reply.pid, .address = reply.address, .jit = known_[move.actor].jit[slot], .slot = slot});
+    Expect(move.actor, {.pid = reply.pid,
+                        .address = reply.address,
+                        .jit = known_[move.actor].jit[slot],
+                        .slot = slot,
+                        .inherited = known_[move.actor].inherited[slot]});
   }
 
-  bool HasChildren() const {
-    return std::any_of(known_.begin() + 1, known_.end(), [](const Known& it) { return it.pid != 0; });
-  }
   bool IsMapped(size_t build) const {
     return std::any_of(known_.begin(), known_.end(), [&](const Known& actor) {
       return actor.pid != 0 && std::find(actor.loaded.begin(), actor.loaded.end(), build) != actor.loaded.end();
@@ -276,13 +277,13 @@ class Walker : public Truth {
   void Fork(const Move& move, bool container) {
     const auto free = std::find_if(known_.begin(), known_.end(), [](const Known& it) { return it.pid == 0; });
     if (free == known_.end() || (container && !may_mount_)) return;
-    if (!running_ && !walk_.own) return;
     const auto number = static_cast<size_t>(free - known_.begin());
     const Reply reply = Tell(move.actor, {container ? What::kContainer : What::kFork, 0, number});
     if (!reply.fine) return;
     *free = known_[move.actor];
     free->pid = reply.pid;
     free->parent = move.actor;
+    if (!running_) free->inherited.fill(true);
     for (size_t slot = 0; slot < kSlots; ++slot) jit_[{free->pid, slot}] = jit_[{known_[move.actor].pid, slot}];
     Tell(number, {What::kPing});
     if (!container) return;

@@ -72,6 +72,22 @@ TEST_CASE("matchers combine as their verdicts do", "[verdict]") {
         "\ncosts up to 3 allocations and not (costs exactly 0 allocations)");
 }
 
+TEST_CASE("numbers of clocks have their unit in each text", "[judge]") {
+  const Environment here("PERFKIT_MACHINE", "here");
+  const auto clock = On("here", kTaskClock);
+  Measurement m{{Measured(kTaskClock, {2'000, 2'000, 2'500})}};
+  m.costs[0].empty = 40;
+  const std::string cost =
+      "task-clock 2,000 ns (time, made up; least 2,000 ns, median 2,000 ns, most 2,500 ns of 3; 40 ns of an empty region "
+      "subtracted)";
+  CHECK(m.ToString() == cost);
+  CHECK(JudgeCosts(m, UpTo(1'000), clock).why == "limit up to 1,000 ns: " + cost);
+  CHECK_THAT(JudgeCosts(m, UpTo(2'200), clock).why,
+             Catch::Matchers::Contains("too noisy to tell: the median lies in 2,000 ns to 2,500 ns"));
+  CHECK(Costs(Limit(10, 20), clock).toString() == "\ncosts 10 ns to 20 ns task-clock on here");
+  CHECK(Costs(4, kPageFaults).toString() == "\ncosts exactly 4 page-faults");
+}
+
 TEST_CASE("limits on exact events hold for each repetition", "[judge]") {
   const Measurement m{{Measured(kAllocations, {4, 5, 4})}};
   CHECK(JudgeCosts(m, UpTo(5), kAllocations).outcome == kP);

@@ -41,3 +41,10 @@ TEST_CASE("cannot be measured, and then fails", "[then fails]") {
 }
 
 TEST_CASE("against a baseline", "[baseline]") { CHECK_THAT(samples::Three(), WithinBaseline("three", 0.5_percent)); }
+
+TEST_CASE("grows too fast", "[growth]") {
+  const auto square = [](uint64_t n) {
+    for (uint64_t i = 0; i < n * n; ++i) std::free(samples::allocate(1));
+  };
+  CHECK_THAT(Scaling({kAllocations}, square, {10, 20, 40}), GrowsNoFasterThan(kN, kAllocations));
+}

@@ -41,7 +41,7 @@ Findings CheckVocabulary(const Tree& tree);
 
 // docs.cc: documents agree with the code.
 bool IsDocument(const SourceFile& file);    // README.md and its neighbours, docs/*.md
-Findings CheckSnippets(const Tree& tree);   // C++ in documents stands in an example or a test, word for word
+Findings CheckSnippets(const Tree& tree);   // C++ in documents stands in an example or in tests/compile
 Findings CheckDrawing(const Tree& tree);    // docs/design.md draws the floors as floors.cc has them
 Findings CheckRoomTests(const Tree& tree);  // docs/design.md has a row for each room, and names its test programs
 Findings CheckLinks(const Tree& tree, const std::string& root);  // relative links lead somewhere

@@ -364,6 +364,11 @@ TEST_CASE("C++ in documents is compiled somewhere", "[tidy]") {
   CHECK(CheckSnippets(tree).empty());
   tree[1].text = "int x;\ng();\nf(x);\n";
   CHECK(LinesOf(CheckSnippets(tree)) == Where{3});
+  // Of tests those only that are compiled with the warnings of users.
+  tree[1] = {"tests/compile/a.cc", "int x; \nf(x);\n"};
+  CHECK(CheckSnippets(tree).empty());
+  tree[1].path = "tests/count/a_test.cc";
+  CHECK(LinesOf(CheckSnippets(tree)) == Where{3});
 }
 
 TEST_CASE("links in documents lead somewhere", "[tidy]") {

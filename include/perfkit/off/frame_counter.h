@@ -21,6 +21,8 @@ class FrameCounter {
   void Mark(FrameId) noexcept {}
   void Keep(std::string_view) noexcept {}
   void Keep(FrameId, std::string_view) noexcept {}
+  void AttachState(std::string_view) noexcept {}
+  void AttachState(FrameId, std::string_view) noexcept {}
 
   class [[nodiscard]] Zone {
    public:

@@ -11,6 +11,7 @@
 #include "perfkit/format.h"
 #include "src/benchmark/adapter/choice.h"
 #include "src/benchmark/adapter/column.h"
+#include "src/benchmark/adapter/head_reasons.h"
 
 namespace perfkit {
 namespace {
@@ -26,11 +27,16 @@ constexpr Setting kCounters{"PERFKIT_COUNTERS", "--perfkit_counters=", "page-fau
 constexpr Setting kMetrics{"PERFKIT_METRICS", "--perfkit_metrics=", "'ipc=instructions/cycles'", CheckBenchmarkMetrics};
 constexpr char kDefault[] = "instructions,cycles,page-faults";
 
+std::string MissingText(const std::string& name, const std::string& reason) {
+  adapter::NoteHeadReason(name, reason);
+  return name + " n/a (" + reason + ")";
+}
+
 std::string Describe(const adapter::Wanted& wanted, const CounterSet* set, const std::string& refused) {
-  if (!wanted.why_not.empty()) return wanted.name + " n/a (" + wanted.why_not + ")";
-  if (set == nullptr) return wanted.name + " n/a (" + refused + ")";
+  if (!wanted.why_not.empty()) return MissingText(wanted.name, wanted.why_not);
+  if (set == nullptr) return MissingText(wanted.name, refused);
   const size_t i = wanted.index;
-  if (!set->fixed_flags(i).counted()) return wanted.name + " n/a (" + adapter::WhyNot(*set, i, {}) + ")";
+  if (!set->fixed_flags(i).counted()) return MissingText(wanted.name, adapter::WhyNot(*set, i, {}));
   std::string text = adapter::ColumnName(set->event(i), set->fixed_flags(i));
   text += " by ";
   text += ReadPathName(set->path(i));
@@ -53,7 +59,7 @@ std::string DescribeCounters() {
     line += (line.empty() ? "" : "; ") + Describe(wanted, set ? &*set : nullptr, refused);
   }
   for (const adapter::WantedMetric& wanted : choice.metrics) {
-    line += "; " + (wanted.metric ? wanted.metric->text() : wanted.name + " n/a (" + wanted.why_not + ")");
+    line += "; " + (wanted.metric ? wanted.metric->text() : MissingText(wanted.name, wanted.why_not));
   }
   // `wrong` ends with where names are documented, in brackets; the reasons above leave that out.
   return line + choice.wrong.substr(std::min(choice.wrong.find(" ("), choice.wrong.size()));
@@ -92,7 +98,7 @@ std::string BenchmarkMetrics() { return FromEnvironment(kMetrics, ""); }
 BenchmarkContext DescribeBenchmarks(bool pauses_seen) {
   return {.machine = FormatMachine(),
           .counters = DescribeCounters(),
-          .pauses = pauses_seen ? "not counted"
+          .pauses = pauses_seen ? "excluded from all counts, as from the times"
                                 : "counted too, because this program is not linked with -Wl,--wrap of PauseTiming (the "
                                   "CMake target perfkit::benchmark does that)"};
 }

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/benchmark/adapter/head_reasons.h"
+
 namespace perfkit::adapter {
 namespace {
 
@@ -67,7 +69,7 @@ std::string ColumnName(const Metric& metric, Validity validity) {
 
 void AddMetric(const WantedMetric& wanted, std::span<const MetricPart> parts, std::vector<BenchmarkColumn>& columns,
                std::vector<Missing>& missing) {
-  if (!wanted.metric) return AddMissing(missing, wanted.name, wanted.why_not);
+  if (!wanted.metric) return AddMissing(missing, wanted.name, ReasonForRow(wanted.name, wanted.why_not));
   const MetricValue value = wanted.metric->Evaluate(parts);
   if (!value.has_value()) return AddMissing(missing, wanted.name, value.reason);
   AddColumns(ColumnName(*wanted.metric, value.validity), value.value, value.coverage, columns);
@@ -94,7 +96,7 @@ BenchmarkRow MakeRow(const std::vector<Tally>& tallies, int64_t iterations, int 
   std::vector<Missing> missing;
   std::vector<std::string> reasons;
   for (const Tally& tally : tallies) {
-    reasons.push_back(WhyNot(tally, threads));
+    reasons.push_back(ReasonForRow(tally.event, WhyNot(tally, threads)));
     if (reasons.back().empty() && iterations <= 0) reasons.back() = "no iteration";
     if (tally.for_metrics) continue;
     if (reasons.back().empty()) {

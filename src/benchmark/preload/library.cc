@@ -2,8 +2,14 @@
 // missing is no error: versions are told apart by what they export, and only then by the number that newer ones return.
 #include "src/benchmark/preload/library.h"
 
+#include <elf.h>
+#include <link.h>
+
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
+#include <string_view>
 
 namespace perfkit::preload {
 namespace {
@@ -24,6 +30,23 @@ long TakeNumber(const char*& text) {
   const long number = *text >= '0' && *text <= '9' ? std::strtol(text, &end, 10) : -1;
   if (end != nullptr) text = *end == '.' ? end + 1 : end;
   return number;
+}
+
+// Of the help in 1.5.0 to 1.9.5.
+constexpr std::string_view kHelp = "[--benchmark_list_tests={true|false}]";
+// Larger programs are searched in part.
+constexpr size_t kMaxSearched = size_t{64} << 20;
+
+// A callback of dl_iterate_phdr, which begins with the program. Sets *`found` to whether its constants contain kHelp.
+int SearchProgram(dl_phdr_info* program, size_t, void* found) {
+  for (int i = 0; i < program->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = program->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_R) == 0 || (segment.p_flags & PF_W) != 0) continue;
+    const auto* const start = reinterpret_cast<const char*>(program->dlpi_addr + segment.p_vaddr);
+    const size_t size = std::min<size_t>(segment.p_filesz, kMaxSearched);
+    if (memmem(start, size, kHelp.data(), kHelp.size()) != nullptr) *static_cast<bool*>(found) = true;
+  }
+  return 1;  // Not the libraries.
 }
 
 Library Ask() {
@@ -57,6 +80,12 @@ std::string WhyNotServed(const std::string& version, bool adds_context) {
 const Library& ProgramLibrary() {
   static const Library& library = *new Library(Ask());
   return library;
+}
+
+bool HasStaticLibrary() {
+  bool found = false;
+  dl_iterate_phdr(SearchProgram, &found);
+  return found;
 }
 
 void AddContext(const std::string& key, const std::string& value) {

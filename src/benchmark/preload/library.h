@@ -36,6 +36,9 @@ struct Library {
 // Returns this program's library, looked up once. Not `found` if the program has none.
 const Library& ProgramLibrary();
 
+// Returns true if the program itself contains Google Benchmark, linked as a static library: it has the text of its help.
+bool HasStaticLibrary();
+
 // Adds a line to the head of the report, before main.
 void AddContext(const std::string& key, const std::string& value);
 void SetLabel(void* state, const std::string& label);

@@ -73,10 +73,10 @@ void Report(State* state) {
 }
 
 // Adds the head of the report, or the reason for its absence, before main. Prints nothing in programs that are no
-// benchmarks, which a preloaded shell may start.
+// benchmarks: shells, env, time and the like inherit LD_PRELOAD, and have a benchmark's arguments among their own.
 [[gnu::constructor]] void AddContext() {
   if (!ProgramLibrary().found) {
-    if (!perfkit::BenchmarkArgument("--benchmark_").empty()) {
+    if (perfkit::preload::HasStaticLibrary()) {
       std::fputs("perfkit: no counters: this program does not link Google Benchmark as a shared library\n", stderr);
     }
     return;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kFaultRingBytes = 64 << 10;  // 2,048 faults of 32 bytes, whatever the size of a page.
 
-absl::StatusOr<open::LiveRing> OpenFaultRing(const sys::Rights& rights) {
+absl::StatusOr<open::LiveRing> OpenFaultRing(const sys::LazyRights& rights) {
   open::OpenRequest request;
   request.attr.type = sys::kTypeSoftware;
   request.attr.config = sys::kSwPageFaults;
@@ -31,7 +31,7 @@ absl::StatusOr<open::LiveRing> OpenFaultRing(const sys::Rights& rights) {
 
 void DetailLog::Open() {
   const sys::ForkBlocker fork_blocker;
-  const sys::Rights rights = sys::ReadRights();
+  const sys::LazyRights rights;
   if (absl::StatusOr<open::LiveRing> ring = OpenSwitchRing(true, rights); ring.ok()) switches_ = *std::move(ring);
   if (absl::StatusOr<open::LiveRing> ring = OpenFaultRing(rights); ring.ok()) faults_ = *std::move(ring);
 }

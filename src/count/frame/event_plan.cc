@@ -61,17 +61,18 @@ std::optional<size_t> EventPlan::IndexOf(uint64_t software_config) const {
   return std::nullopt;
 }
 
-absl::StatusOr<std::unique_ptr<Source>> EventPlan::Open(bool self_test) const {
+absl::StatusOr<std::unique_ptr<Source>> EventPlan::Open(bool self_test,
+                                                        std::optional<bool> migrations_by_records) const {
   if (groups_.empty()) return absl::InvalidArgumentError("there are no events");
   CounterOptions options;
   options.require_all = false;
   options.only_path = only_path_;
   options.self_test = self_test;
-  return BuildSource(groups_, Target::ThisThread(), options);
+  return BuildSource(groups_, Target::ThisThread(), options, migrations_by_records);
 }
 
 std::optional<CounterSet> EventPlan::OpenFirst() {
-  absl::StatusOr<std::unique_ptr<Source>> source = Open(true);
+  absl::StatusOr<std::unique_ptr<Source>> source = Open(true, std::nullopt);
   const absl::Status status = source.status();
   std::optional<CounterSet> set;
   if (source.ok()) set = CounterSet(*std::move(source));
@@ -82,6 +83,7 @@ std::optional<CounterSet> EventPlan::OpenFirst() {
     if (!reasons_[i].empty()) never_ |= 1u << i;
     if (!reason.ok()) continue;
     paths_[i] = set->path(i);
+    if (IsSoftware(event(i), sys::kSwCpuMigrations)) migrations_by_records_ = paths_[i] == ReadPath::kThreadClock;
     // A cheaper path may have been refused by the self-test: later threads must not trust it untested.
     if (paths_[i] == ReadPath::kGroupRead || paths_[i] == ReadPath::kUsage) test_each_ = !only_path_;
   }
@@ -111,8 +113,23 @@ bool EventPlan::counts_kernel(size_t i) const {
          !event(i).privilege_given;
 }
 
+// Returns true if migrations are not counted, although the first thread counts them. This thread may have fewer rights.
+bool EventPlan::LacksMigrations(const Source& source) const {
+  for (size_t i = 0; i < size() && migrations_by_records_; ++i) {
+    const bool counted = source.slots()[i].fixed_flags.counted();
+    if (IsSoftware(event(i), sys::kSwCpuMigrations) && fixed_flags_[i].counted() && !counted) return true;
+  }
+  return false;
+}
+
+// How migrations are counted depends on the rights of the thread. It is assumed to have those of the first one, because
+// reading them takes a fifth of the time of a thread's first zone.
 std::optional<CounterSet> EventPlan::OpenNext() const {
-  absl::StatusOr<std::unique_ptr<Source>> source = Open(test_each_);
+  absl::StatusOr<std::unique_ptr<Source>> source = Open(test_each_, migrations_by_records_);
+  if (source.ok() && LacksMigrations(**source)) {
+    source->reset();  // Closes everything before it is opened again.
+    source = Open(test_each_, std::nullopt);
+  }
   if (!source.ok()) return std::nullopt;  // An event that only this thread lacks is missing in its snapshots.
   for (size_t i = 0; i < size(); ++i) {
     const Source::Slot& slot = (*source)->slots()[i];

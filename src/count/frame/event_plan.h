@@ -64,7 +64,8 @@ class EventPlan {
   void Add(const EventSpec& spec);
   void SetReason(size_t i, const absl::Status& status);
   void AddGroup(std::vector<EventConfig> group);
-  absl::StatusOr<std::unique_ptr<Source>> Open(bool self_test) const;
+  absl::StatusOr<std::unique_ptr<Source>> Open(bool self_test, std::optional<bool> migrations_by_records) const;
+  bool LacksMigrations(const Source& source) const;
   bool IsLikeFirst(const Source& source, size_t i) const;
 
   std::vector<std::vector<EventConfig>> groups_;
@@ -77,6 +78,7 @@ class EventPlan {
   uint32_t multiplexable_ = 0, gapped_ = 0;
   std::array<CountKind, kMaxEvents> kinds_{};
   bool test_each_ = false;
+  std::optional<bool> migrations_by_records_;  // How OpenFirst has counted migrations; nullopt if it has not.
   mutable std::atomic<uint32_t> excluded_{0};
   mutable std::atomic<bool> has_other_paths_{false};
 };

@@ -287,14 +287,14 @@ void FrameCounterImpl::StepOutside(FrameThread& thread) noexcept {
 }
 
 // Reads only one word if no recording listens. A worker outside of all zones steps inside, as for a zone.
-void FrameCounterImpl::Keep(FrameId id, std::string_view reason) noexcept {
+void FrameCounterImpl::AddText(ZoneRecordKind kind, FrameId id, std::string_view text) noexcept {
   FrameThread* const thread = This();
   if (thread == nullptr || !thread->is_watched() || DropIfInterrupting(*thread)) return;
   if (id.index != 0 && names_.sequence(id) == nullptr) return;
   const FrameThread::Work work(*thread);
   const bool outermost = thread->is_worker && !thread->ready;
   if (!thread->ready && !Prepare(*thread)) return;
-  if (ZoneLog* const log = thread->log(); log != nullptr) log->AddReason(id.index, reason);
+  if (ZoneLog* const log = thread->log(); log != nullptr) log->AddText(kind, static_cast<uint16_t>(id.index), text);
   if (outermost) LeaveOutermost(*thread);
 }
 
@@ -335,7 +335,12 @@ namespace perfkit {
 
 void FrameCounter::MarkMain() noexcept { impl_->Mark(); }
 void FrameCounter::MarkOther(FrameId id) noexcept { impl_->Mark(id); }
-void FrameCounter::KeepFrame(FrameId id, std::string_view reason) noexcept { impl_->Keep(id, reason); }
+void FrameCounter::KeepFrame(FrameId id, std::string_view reason) noexcept {
+  impl_->AddText(count::ZoneRecordKind::kReason, id, reason);
+}
+void FrameCounter::AttachToFrame(FrameId id, std::string_view state) noexcept {
+  impl_->AddText(count::ZoneRecordKind::kState, id, state);
+}
 void FrameCounter::EnterZone(ZoneId id, Zone& zone) noexcept { impl_->Enter(id, &zone); }
 void FrameCounter::LeaveZone(const Zone& zone) noexcept { zone.impl_->Leave(zone); }
 void FrameCounter::EndZone(const Zone& zone, FrameRecord& counts) noexcept { zone.impl_->Leave(zone, counts); }

@@ -57,7 +57,7 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   void Leave(const Zone& zone) noexcept;                       // also once counting is disabled, inside the zone
   void Leave(const Zone& zone, FrameRecord& counts) noexcept;  // likewise
   void LeaveInnermost() noexcept;                              // also while threads are draining
-  void Keep(FrameId id, std::string_view reason) noexcept;
+  void AddText(ZoneRecordKind kind, FrameId id, std::string_view text) noexcept;
 
   ZoneId DefineZone(std::string_view name);
   FrameId DefineFrame(std::string_view name, uint64_t budget_ns);

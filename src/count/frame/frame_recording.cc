@@ -53,7 +53,9 @@ FrameEvent FrameRecording::EventOf(Reader::Log& log, const ZoneRecord& record) c
       event.text = record.text();
       break;
     case ZoneRecordKind::kReason:
-      event.id = static_cast<uint16_t>(record.missing);  // the sequence (zone_log.h)
+    case ZoneRecordKind::kState:
+      event.id = FrameText::Of(record.missing).sequence;
+      event.is_cut = FrameText::Of(record.missing).is_cut;
       event.from_ns = reader_.ToNs(record.words[0]);
       event.text = record.text();
       break;

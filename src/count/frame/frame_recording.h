@@ -28,17 +28,19 @@ struct FrameEvent {
   ZoneRecordKind kind = ZoneRecordKind::kBegin;
   uint64_t thread = 0;  // Serial number, not used again for another thread of the same FrameCounter.
   uint32_t tid = 0;
-  uint64_t from_ns = 0;  // kEnter, kLeave, kReason, kEnd: its time. kFrame, kGap: its begin.
+  uint64_t from_ns = 0;  // kEnter, kLeave, kReason, kState, kEnd: its time. kFrame, kGap: its begin.
   uint64_t to_ns = 0;    // kFrame, kGap: its end.
-  // kEnter: the zone, one for each path of names on this thread. kAbandon: the depth of the zone. kFrame, kReason: the
-  // sequence.
+  // kEnter: the zone, one for each path of names on this thread. kAbandon: the depth of the zone. kFrame, kReason, kState:
+  // the sequence.
   uint16_t id = 0;
   uint16_t parent = 0;               // kEnter: the zone around it; 0 means none.
   const char* name = nullptr;        // kEnter: the zone's own name. kFrame: the sequence's name, "" for the main one.
   uint64_t number = 0;               // kFrame, kHitch: number of the frame.
   uint32_t missing = 0;              // kFrame: bit i means that value i is not known, or too low.
   std::span<const uint64_t> values;  // kFrame: the counts, by event.
-  std::string_view text{};           // kHitch: why the frame was late. kReason: why the frame under way is kept.
+  // kHitch: why the frame was late. kReason: why the frame under way is kept. kState: what the program says of it.
+  std::string_view text{};
+  bool is_cut = false;               // kReason, kState: the text was longer.
   uint64_t lost = 0;                 // kGap: number of lost records.
 };
 

@@ -22,13 +22,14 @@
 
 namespace perfkit::count {
 
-enum class ZoneRecordKind : uint8_t { kBegin, kEnter, kLeave, kAbandon, kFrame, kHitch, kReason, kGap, kEnd, kTask };
+enum class ZoneRecordKind : uint8_t { kBegin, kEnter, kLeave, kAbandon, kFrame, kHitch, kReason, kState, kGap, kEnd, kTask };
 
 // A record, without its header.
 struct ZoneRecord {
   ZoneRecordKind kind = ZoneRecordKind::kBegin;
-  uint16_t id = 0;  // kEnter: the zone; kFrame: the sequence of frames; kHitch, kReason: bytes of text; kTask: the node
-  // kFrame: as FrameRecord::missing, and values that are too low; kReason: the sequence; kTask: AwaitChains
+  // kEnter: the zone; kFrame: the sequence of frames; kHitch, kReason, kState: bytes of text; kTask: the node
+  uint16_t id = 0;
+  // kFrame: as FrameRecord::missing, and values that are too low; kReason, kState: FrameText; kTask: AwaitChains
   uint32_t missing = 0;
   std::span<const uint64_t> words;
 

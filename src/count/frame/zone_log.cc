@@ -13,7 +13,7 @@
 namespace perfkit::count {
 namespace {
 
-constexpr size_t kMaxTextWords = 32;
+constexpr size_t kMaxTextWords = 32, kMaxTextBytes = kMaxTextWords * sizeof(uint64_t);
 
 }  // namespace
 
@@ -77,17 +77,18 @@ void ZoneLog::AddHitch(uint64_t number, std::string_view cause) noexcept {
   if (IsCurrent()) WriteText(ZoneRecordKind::kHitch, 0, number, cause, ReadTicks());
 }
 
-void ZoneLog::AddReason(uint32_t sequence, std::string_view reason) noexcept {
+void ZoneLog::AddText(ZoneRecordKind kind, uint16_t sequence, std::string_view text) noexcept {
   if (!IsCurrent()) return;
   const uint64_t ticks = ReadTicks();
-  WriteText(ZoneRecordKind::kReason, sequence, ticks, reason, ticks);
+  const FrameText about{.sequence = sequence, .is_cut = text.size() > kMaxTextBytes};
+  WriteText(kind, about.Pack(), ticks, text, ticks);
 }
 
 // A longer text is cut, between two characters of UTF-8.
 void ZoneLog::WriteText(ZoneRecordKind kind, uint32_t missing, uint64_t word, std::string_view text,
                         uint64_t ticks) noexcept {
   uint64_t words[1 + kMaxTextWords] = {word};
-  size_t bytes = std::min(text.size(), kMaxTextWords * sizeof(uint64_t));
+  size_t bytes = std::min(text.size(), kMaxTextBytes);
   while (bytes != 0 && bytes < text.size() && (static_cast<uint8_t>(text[bytes]) & 0xc0) == 0x80) --bytes;
   std::memcpy(words + 1, text.data(), bytes);
   const size_t text_words = (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t);

@@ -8,7 +8,8 @@
 //   kEnter  (zone, ticks)              kLeave (ticks)             in order of nesting
 //   kAbandon (depth)                   the open zone at this depth ends on another thread, at an unknown time
 //   kFrame  (begin, end, number, values)         kHitch (number, text)
-//   kReason (ticks, text) missing: sequence       why the frame under way of a sequence is kept (FrameCounter::Keep)
+//   kReason (ticks, text) missing: FrameText      why the frame under way of a sequence is kept (FrameCounter::Keep)
+//   kState  (ticks, text) missing: FrameText      what the program says of that frame (FrameCounter::AttachState)
 //   kGap    (from, to, lost)           there was no room: all zones are closed, those that are still open follow
 //   kEnd    (ticks)                    the thread is no longer attached: all zones are closed
 #pragma once
@@ -32,6 +33,16 @@ struct EndedFrame {
   uint32_t multiplexed = 0;  // bit i: the value of event i is too low
 };
 
+// ZoneRecord::missing of a text for a frame under way.
+struct FrameText {
+  uint16_t sequence = 0;
+  bool is_cut = false;
+
+  static constexpr uint32_t kCut = 1u << 31;
+  uint32_t Pack() const { return sequence | (is_cut ? kCut : 0); }
+  static FrameText Of(uint32_t packed) { return {static_cast<uint16_t>(packed), (packed & kCut) != 0}; }
+};
+
 class ZoneLog : public RecordRing {
  public:
   // For the zones of `tree`, whose names it keeps alive. `max_words`: as RecordRing.
@@ -44,7 +55,8 @@ class ZoneLog : public RecordRing {
   void Abandon(uint64_t entry) noexcept;
   void AddFrame(const EndedFrame& frame, const FrameRecord& record, size_t events) noexcept;
   void AddHitch(uint64_t number, std::string_view cause) noexcept;
-  void AddReason(uint32_t sequence, std::string_view reason) noexcept;
+  // `kind`: kReason or kState.
+  void AddText(ZoneRecordKind kind, uint16_t sequence, std::string_view text) noexcept;
   // Logs that the thread is no longer attached; does nothing if the log of this reader has ended before.
   void End(uint64_t ticks) noexcept;
 

@@ -151,7 +151,9 @@ EndedTasks* TaskCounterImpl::EndedOf(uint16_t root) {
 TaskAccount* TaskCounterImpl::Create(ZoneId name) {
   if (in_forked_child_) return nullptr;
   const std::lock_guard<std::mutex> lock(mutex_);
-  uint16_t root = nodes_.Define(TaskNodes::kOutside, name.name);
+  // Without a name it would be an empty row of tables, and no level of a profile's stacks.
+  const bool named = name.name != nullptr && name.name[0] != '\0';
+  uint16_t root = nodes_.Define(TaskNodes::kOutside, named ? name.name : "(no name)");
   if (root == TaskNodes::kOutside) {
     root = other_names_;
     AddOne(tally_.dropped);

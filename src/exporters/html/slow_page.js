@@ -81,8 +81,10 @@ class SlowPage extends Page {
   // Events that happened far more often than usual (slow_frames_report.cc has the same bounds).
   unusualCounts() {
     const number = (value) => rounded(value, 4), counts = this.model.slow.counts;
-    return counts.filter(({value, usual}) => value - usual >= 16 && value >= 2 * usual)
+    const unusual = counts.filter(({value, usual}) => value - usual >= 16 && value >= 2 * usual)
         .map(({name, value, usual}) => `${name}: ${number(value)} here, ${number(usual)} usually`);
+    if (this.model.slow.frequency) unusual.push(this.model.slow.frequency);
+    return [...unusual, ...this.model.slow.faults.map(({text, faults}) => `${faults} ${text}`)];
   }
 
   // The numbers of the table, the sum last. They are rounded so that those that are shown add up, too.
@@ -138,7 +140,8 @@ class SlowPage extends Page {
     this.check('side', this.state.isUsual ? 1 : 0);
     this.writeOverrun();
     element('side').hidden = !this.graph.comparison;
-    element('span').textContent = [slow.reason && `kept: ${slow.reason}`, slow.worst_by && `among the worst by ${slow.worst_by}`,
+    element('span').textContent = [slow.reason && `kept: ${slow.reason}`, slow.state && `state: ${slow.state}`,
+      slow.worst_by && `among the worst by ${slow.worst_by}`,
       slow.compared > 0 ? `compared with ${count(slow.compared, 'frame')}` : 'compared with no other frame'].filter(Boolean).join(' · ');
   }
 

@@ -71,6 +71,7 @@ function profileFacts(model) {
   const losses = [
     ['times_forgotten', 'samples merged: their times were given up'],
     ['stacks_forgotten', 'samples cut to their leaf or module: the tables were full'],
+    ['dumps_dropped', 'samples cut to their leaf: dumps came faster than they could be unwound'],
     ['addresses_forgotten', 'samples at other addresses of a module: the tables were full'], ['waits_forgotten', 'waits in the totals only'],
     ['zones_forgotten', 'zones and frames without times'], ['frames_dropped', 'frames not kept: the room for them was used up'],
     ['zone_records_lost', 'begins and ends of zones lost'],

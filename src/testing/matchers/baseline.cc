@@ -55,7 +55,8 @@ Verdict JudgeOne(const Cost& cost, const ByEvent& entry, std::string_view name, 
   const double margin = std::abs(was) * tolerance.value / 100;
   const Interval now = cost.interval();
   const std::string why =
-      absl::StrFormat("baseline '%s' is %.0f, within %g %%: %s", name, was, tolerance.value, cost.ToString());
+      absl::StrFormat("baseline '%s' is %s, within %g %%: %s", name,
+                      detail::FormatAmount(cost.event, event->second.at(backend)), tolerance.value, cost.ToString());
   // A noisy cost is an interval: one inside the margin passes, one outside of it fails, and one that overlaps its end
   // says nothing.
   if (now.low >= was - margin && now.high <= was + margin) return {Outcome::kPass, why};

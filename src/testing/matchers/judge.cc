@@ -12,16 +12,16 @@
 namespace perfkit {
 namespace {
 
-using detail::FormatSigned;
+using detail::FormatAmount;
 using matchers::FindMeasured;
 using matchers::Unmeasurable;
 
 Verdict Decide(bool pass, const std::string& why) { return {pass ? Outcome::kPass : Outcome::kFail, why}; }
 
-std::string LimitText(const Limit& limit) {
-  if (limit.low == std::numeric_limits<int64_t>::min()) return "up to " + FormatSigned(limit.high);
-  if (limit.low == limit.high) return "exactly " + FormatSigned(limit.high);
-  return FormatSigned(limit.low) + " to " + FormatSigned(limit.high);
+std::string LimitText(const EventType& event, const Limit& limit) {
+  if (limit.low == std::numeric_limits<int64_t>::min()) return "up to " + FormatAmount(event, limit.high);
+  if (limit.low == limit.high) return "exactly " + FormatAmount(event, limit.high);
+  return FormatAmount(event, limit.low) + " to " + FormatAmount(event, limit.high);
 }
 
 // What costs at size n are divided by. Logarithms are at least 1: a cost can't be divided by log2(1).
@@ -78,13 +78,14 @@ Verdict JudgeCosts(const Measurement& measurement, const Limit& limit, const Lim
   }
   const Interval interval = cost->interval();
   const auto low = static_cast<double>(limit.low), high = static_cast<double>(limit.high);
-  const std::string why = absl::StrFormat("limit %s: %s", LimitText(limit), cost->ToString());
+  const std::string why = absl::StrFormat("limit %s: %s", LimitText(event.event, limit), cost->ToString());
   // An exact cost whose repetitions differ is an interval too: it fails unless all of it is inside.
   if (interval.low >= low && interval.high <= high) return Decide(true, why);
   const bool apart = interval.high < low || interval.low > high;
   if (apart || cost->steady()) return Decide(false, why);
-  return Unmeasurable(event.event, absl::StrFormat("too noisy to tell: the median lies in %.0f to %.0f; %s",
-                                                   interval.low, interval.high, why));
+  return Unmeasurable(event.event, absl::StrFormat("too noisy to tell: the median lies in %s to %s; %s",
+                                                   FormatAmount(event.event, std::llround(interval.low)),
+                                                   FormatAmount(event.event, std::llround(interval.high)), why));
 }
 
 Verdict JudgeUses(const Comparison& comparison, double factor, const EventType& event) {
@@ -136,7 +137,7 @@ namespace detail {
 
 std::string Describe(const Limit& limit, const LimitedEvent& event) {
   const std::string where = event.machine.empty() ? "" : absl::StrFormat(" on %s", event.machine);
-  return absl::StrFormat("costs %s %s%s", LimitText(limit), event.event.name, where);
+  return absl::StrFormat("costs %s %s%s", LimitText(event.event, limit), event.event.name, where);
 }
 std::string Describe(double factor, const EventType& event) {
   return absl::StrFormat("uses up to %g of the reference's %s", factor, event.name);

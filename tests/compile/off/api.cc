@@ -79,6 +79,8 @@ void CallFrames(FrameCounter& frames) {
   frames.OnHitch([](const Hitch&) {});
   const ZoneId zone = frames.DefineZone("made at run time");
   const FrameId chain = frames.DefineFrame("audio");
+  frames.AttachState("level=3");
+  frames.AttachState(chain, "level=3");
   frames.Keep("level=3");
   frames.Keep(chain, "level=3");
   {

@@ -1,6 +1,11 @@
-// Asserting on cost with Catch2.
+// Asserting on cost with Catch2, version 2 or 3.
+#if __has_include(<catch2/catch_test_macros.hpp>)
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#else
 #define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>
+#endif
 
 #include "perfkit/testing.h"
 #include "region.h"

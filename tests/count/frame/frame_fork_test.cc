@@ -129,7 +129,7 @@ TEST_CASE("thread slots: a forked child's thread is not attached", "[fork]") {
   CHECK(slots.Attach());
 }
 
-TEST_CASE("thread slots: children end while other threads come and go", "[fork][law]") {
+TEST_CASE("thread slots: children end while other threads come and go", "[fork][many][law]") {
   if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks among threads");
   ThreadSlots slots({"page-faults", "task-clock"});
   const auto publish_on_a_new_thread = [&] { std::thread([&] { slots.Publish(); }).join(); };

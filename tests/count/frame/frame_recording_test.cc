@@ -295,6 +295,7 @@ TEST_CASE("a reason comes before the frame that it marks, by whichever thread", 
     if (event.kind == ZoneRecordKind::kFrame && event.tid == static_cast<uint32_t>(sys::kernel().gettid())) ++ended;
     if (event.kind != ZoneRecordKind::kReason) return;
     if (event.tid == static_cast<uint32_t>(sys::kernel().gettid())) CHECK(ended == 1);
+    CHECK(event.is_cut == (event.text == cut));
     reasons.emplace_back(event.id, event.text);
   });
   CHECK(reasons ==
@@ -311,6 +312,7 @@ TEST_CASE("zones and marks of a recorded thread allocate nothing", "[frame][reco
   for (int i = 0; i < 50'000; ++i) {  // more than there is room for
     WorkInFrame(frames, 2);
     frames.Keep("each of them");
+    frames.AttachState("level=3");
     frames.Mark();
   }
   CHECK(testing::allocations_so_far == before);

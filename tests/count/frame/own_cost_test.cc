@@ -3,13 +3,16 @@
 
 #include <sys/resource.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
 #include "perfkit/frame_counter.h"
 #include "src/count/frame/frame_counter_impl.h"
+#include "tests/support/fake_kernel.h"
 
 namespace perfkit {
 namespace {
@@ -59,6 +62,21 @@ TEST_CASE("frames: that a thread reads by other paths than the own cost is of, i
   INFO(ReadPathName(frames.path(1)));
   if (needs_files) CHECK(plan.has_other_paths());
   CHECK(told() == plan.has_other_paths());
+}
+
+TEST_CASE("frames: the first zone of a further thread reads no rights") {
+  static std::atomic<int> read{0};
+  testing::FakeKernel fake;
+  fake.below().open = [](const char* path, int flags) {
+    if (std::string_view(path).find("perf_event_paranoid") != std::string_view::npos) ++read;
+    return sys::kLinux.open(path, flags);
+  };
+  FrameCounter frames({.events = {"task-clock", "page-faults", "context-switches", "cpu-migrations"}});
+  frames.Mark();
+  const bool counted = frames.reason(3).empty();
+  read = 0;
+  std::thread([&] { const FrameCounter::Zone zone(frames, {"work"}); }).join();
+  CHECK(read <= (counted ? 0 : 1));
 }
 
 }  // namespace

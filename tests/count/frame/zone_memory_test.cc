@@ -29,7 +29,7 @@ void* CountedMmap(void* address, size_t size, int protection, int flags, int fd,
   return sys::kLinux.mmap(address, size, protection, flags, fd, offset);
 }
 
-TEST_CASE("zone memory: pieces are zeros, aligned, apart, and stay where they are") {
+TEST_CASE("zone memory: pieces are zeros, aligned, apart, and stay where they are", "[many]") {
   testing::FakeKernel kernel;
   {
     ZoneMemory memory(100, 4096);

@@ -1,4 +1,5 @@
 // The report of tasks: each number of it is one of zones() or Outside().
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 #include <sstream>
@@ -242,6 +243,16 @@ TEST_CASE("task report: a task that lost a part to one that interrupted it says 
   REQUIRE(cells.size() == 5);
   CHECK(cells[2] == "(part)");
   CHECK(TableOf(report, "faults").at("outermost").size() == 3);
+}
+
+TEST_CASE("tasks: a task without a name is shown with one", "[task]") {
+  TaskCounter tasks({.events = {"page-faults"}});
+  const TaskCounter::Task empty = tasks.Create({""}), none = tasks.Create({}), named = tasks.Create({"named"});
+  const std::vector<TaskZoneStats> zones = tasks.zones();
+  REQUIRE(zones.size() >= 2);
+  for (const TaskZoneStats& zone : zones) CHECK(zone.name != "");
+  CHECK(std::ranges::count(zones, std::string_view("(no name)"), &TaskZoneStats::name) == 1);
+  CHECK(tasks.FormatTasks().find("(no name)") != std::string::npos);
 }
 
 }  // namespace

@@ -12,9 +12,9 @@
 namespace perfkit {
 namespace {
 
-// Read by libpfm4 when it sets itself up: take this machine for an Ice Lake server, and encode for others as well.
+// Read by libpfm4 when it sets itself up: encode for PMUs that this machine lacks. LIBPFM_FORCE_PMU would hide perf's own
+// events in libpfm4 of Debian 13.
 absl::StatusOr<EventConfig> Parse(std::string_view text) {
-  ::setenv("LIBPFM_FORCE_PMU", "icx", 1);
   ::setenv("LIBPFM_ENCODE_INACTIVE", "1", 1);
   return ParsePfmEvent(text);
 }

@@ -198,6 +198,7 @@ SampleTotals RawOf(const std::string& output) {
   std::map<std::string, std::string> locations;
   std::vector<std::pair<std::string, std::vector<int64_t>>> samples;  // IDs and labels, values
   const std::regex sample(R"(^((?: *-?[0-9]+)+):((?: [0-9]+)*)$)"), place(R"(^ +([0-9]+): (.*)$)");
+  const std::regex column(R"((:[0-9]+):[0-9]+ s=)");  // Go 1.24 has the column after the line, Go 1.19 has none.
   std::string part, id;
   for (const std::string& line : LinesOf(output)) {
     std::smatch match;
@@ -212,9 +213,9 @@ SampleTotals RawOf(const std::string& output) {
       samples.back().first += " #" + line.substr(line.find_first_not_of(' '));
     } else if (part == "Locations" && std::regex_match(line, match, place)) {
       id = match[1];
-      locations[id] = match[2];
+      locations[id] = std::regex_replace(std::string(match[2]), column, "$1 s=");
     } else if (part == "Locations") {
-      locations[id] += ", " + line.substr(line.find_first_not_of(' '));
+      locations[id] += ", " + std::regex_replace(line.substr(line.find_first_not_of(' ')), column, "$1 s=");
     }
   }
   SampleTotals totals;

@@ -1,4 +1,4 @@
-// Runs Firefox Profiler's command line, which reads Firefox's and Chrome's files.
+// Runs Firefox Profiler's command line, which reads Firefox's and Chrome's files, and folded stacks.
 #pragma once
 
 #include <cmath>
@@ -16,9 +16,9 @@ namespace perfkit::testing {
 class Pq {
  public:
   // `ending`: the format.
-  Pq(const Profile& profile, const std::string& ending) {
+  Pq(const Profile& profile, const std::string& ending, const WriteOptions& options = {}) {
     const std::string path = folder_.path() + "/work" + ending;
-    REQUIRE(WriteProfile(profile, path) == absl::OkStatus());
+    REQUIRE(WriteProfile(profile, path, options) == absl::OkStatus());
     process_ = OutputOf(Command("--daemon " + path) + " > " + folder_.path() + "/log 2>&1 < /dev/null & echo $!");
     process_.erase(process_.find_last_not_of('\n') + 1);
     // Asked before it is ready, the program takes the session for a dead one and removes it: its log says when it is.

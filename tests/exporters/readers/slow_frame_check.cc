@@ -87,7 +87,11 @@ TEST_CASE("the numbers of a slow frame's page are FindSlowFrames', to the nanose
     const Json results =
         BrowseFrame(profile, frame,
                     {Eval("perfkit.slow()"), Eval("[0, 1, 2].map(perfkit.spans)"), Eval("perfkit.totals()"),
-                     Eval("perfkit.comparison()"), Eval("(perfkit.showBy('parts'), perfkit.slow().table)")});
+                     Eval("perfkit.comparison()"), Eval("(perfkit.showBy('parts'), perfkit.slow().table)"),
+                     Eval("document.getElementById('counts').textContent"),
+                     Eval("document.getElementById('span').textContent")});
+    CHECK(results[5].get<std::string>().find("900 page faults: /data/level.bin") != std::string::npos);
+    CHECK(results[6].get<std::string>().find("state: players=64") != std::string::npos);
     const Json& slow = results[0];
     CHECK(slow["ns"] == frame.ns);
     CHECK(slow["usual"] == frame.usual_ns);
@@ -212,7 +216,7 @@ TEST_CASE("a click on a span shows its stack, its system call, the holder and wh
 TEST_CASE("hostile names of a slow frame are shown as text", "[readers][slow_frame]") {
   NEED_BROWSER();
   for (const std::string& name : HostileNames()) {
-    const Profile profile = HitchProfile(1, {name, name, name, name, name}).Make();
+    const Profile profile = HitchProfile(1, {name, name, name, name, name, name, name}).Make();
     const Json results =
         BrowseFrame(profile, HitchOf(profile),
                     {Eval("[window.broken === undefined, document.scripts.length, document.images.length]"),

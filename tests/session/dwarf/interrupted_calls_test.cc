@@ -13,8 +13,6 @@
 namespace perfkit::session {
 namespace {
 
-using namespace std::chrono_literals;
-
 // Earlier kernels send the signal of a sample in the kernel at once.
 bool SignalsWait() {
   utsname name{};
@@ -28,7 +26,7 @@ bool SignalsWait() {
 TEST_CASE("stacks of a session interrupt no system call", "[session][interrupted_calls][law]") {
   const SessionStacks stacks = GENERATE(SessionStacks::kDumps, SessionStacks::kBest);
   CheckInterruptsNone(
-      {.interval = 20us, .clock = SessionClock::kWall, .stacks = stacks, .user_only = !SignalsWait(), .lines = false});
+      {.interval = kOften, .clock = SessionClock::kWall, .stacks = stacks, .user_only = !SignalsWait(), .lines = false});
 }
 
 }  // namespace

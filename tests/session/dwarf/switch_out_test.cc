@@ -23,6 +23,7 @@
 #include "perfkit/sampler.h"
 #include "perfkit/unwinder.h"
 #include "src/sys/clock.h"
+#include "tests/session/dwarf/shares.h"
 #include "tests/support/measurement.h"
 #include "tests/support/skip.h"
 
@@ -175,15 +176,6 @@ Shares SharesOf(const Profile& profile, const Waiters& waiters) {
   return shares;
 }
 
-// In points of percent.
-double Distance(const Shares& a, const Shares& b) {
-  double sum_a = 0, sum_b = 0, most = 0;
-  for (const double share : a) sum_a += share;
-  for (const double share : b) sum_b += share;
-  for (size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(100 * a[i] / sum_a - 100 * b[i] / sum_b));
-  return most;
-}
-
 // A machine that lets the session's thread wait for long looks too late. Then the threads' own clocks and the kernel's
 // stacks differ, too, or another try is better.
 TEST_CASE("shares of time off the CPU are those of the kernel's stacks at switch-out",
@@ -213,8 +205,8 @@ TEST_CASE("shares of time off the CPU are those of the kernel's stacks at switch
     outs.Drain(waiters);
     waiters.Stop();
     REQUIRE(profile.status() == absl::OkStatus());
-    const double control = Distance(outs.shares(), waiters.Taken());
-    const double distance = Distance(outs.shares(), SharesOf(*profile, waiters));
+    const double control = DistanceInPoints(outs.shares(), waiters.Taken());
+    const double distance = DistanceInPoints(outs.shares(), SharesOf(*profile, waiters));
     WARN(outs.spans() << " spans: looks differ by " << distance << " points, the threads' own clocks by " << control);
     return control <= kPoints && distance <= kPoints;
   }));

@@ -40,7 +40,13 @@ void perfkit_bare_framed_end();
 void perfkit_bare_outermost(void (*function)());
 void perfkit_bare_outermost_end();
 void perfkit_with_info();
+void perfkit_bare_thread_returned();
+void perfkit_bare_clone_returned();
+void perfkit_bare_clone_too_returned();
+void perfkit_bare_restore();
+void perfkit_bare_called();
 }
+// As musl: start of pthread_create.c, __clone and __restore_rt.
 asm(R"(
   .text
   .fill 64, 1, 0xcc
@@ -75,6 +81,41 @@ perfkit_bare_outermost:
   pop %rbp
   ret
 perfkit_bare_outermost_end:
+  .fill 64, 1, 0xcc
+  .p2align 4
+perfkit_bare_thread:
+  push %rbp
+  push %rbx
+  sub $8, %rsp
+  call *(%rbx)
+perfkit_bare_thread_returned:
+  mov %rax, %rdi
+  call perfkit_bare_leaf
+perfkit_bare_called:
+  nop
+  .fill 64, 1, 0xcc
+  .p2align 4
+perfkit_bare_clone:
+  pop %rdi
+  call *%r9
+perfkit_bare_clone_returned:
+  mov %eax, %edi
+  xor %eax, %eax
+  mov $60, %al
+  syscall
+  hlt
+  .fill 64, 1, 0xcc
+  .p2align 4
+  call *%r9
+perfkit_bare_clone_too_returned:
+  mov %eax, %edi
+  mov $60, %eax
+  syscall
+  .fill 64, 1, 0xcc
+  .p2align 4
+perfkit_bare_restore:
+  mov $15, %rax
+  syscall
   .fill 64, 1, 0xcc
   .p2align 4
 perfkit_with_info:
@@ -264,6 +305,93 @@ TEST_CASE("the dynamic linker's entry point is a root of live stacks", "[bare]")
     CHECK(found.complete());
     CHECK(found.frames == 1);
   }
+}
+
+constexpr uint64_t kBareSp = 0x7000;
+
+// Returns the stack of code that was interrupted at `pc`, with `words` on its stack. As a live one it is the same.
+BareStack UnwindWords(uint64_t pc, const std::vector<uint64_t>& words) {
+  Unwinder unwinder;
+  REQUIRE(unwinder.AddProcess(getpid()).ok());
+  const std::string stack(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint64_t));
+  const HandSample sample(static_cast<uint32_t>(getpid()), RegistersOf(pc, kBareSp), stack);
+  BareStack found;
+  found.frames.resize(10);
+  found.stack = unwinder.Unwind(sample.sample(), found.frames);
+  found.frames.resize(found.stack.frames);
+
+  unwind::LiveTables tables;
+  REQUIRE(tables.Maintain().ok());
+  std::vector<uint64_t> memory = words;
+  memory.resize(words.size() + 8, 1);
+  std::vector<StackFrame> frames(10);
+  const UnwoundStack live =
+      tables.WalkFrom(RegistersOf(pc, reinterpret_cast<uint64_t>(memory.data())), false, frames);
+  frames.resize(live.frames);
+  CHECK(live.complete() == found.stack.complete());
+  if (live.complete()) CHECK(frames == found.frames);
+  return found;
+}
+
+TEST_CASE("a function without information that was called by a thread's first code is left for the root", "[bare]") {
+  const auto address = [](void (*label)()) { return reinterpret_cast<uint64_t>(label); };
+  const uint64_t leaf = address(perfkit_bare_leaf), started = address(perfkit_bare_thread_returned);
+  for (const uint64_t root : {address(perfkit_bare_clone_returned), address(perfkit_bare_clone_too_returned)}) {
+    const BareStack found = UnwindWords(leaf, {started, 1, 2, 3, root, 4, 5, 6});
+    INFO(found.Describe());
+    CHECK(found.stack.complete());
+    REQUIRE(found.frames.size() == 3);
+    CHECK((found.frames[1].pc == started && found.frames[2].pc == root));
+    CHECK((found.frames[2].is_guess && found.frames[2].is_return_address));
+    // No call is passed over, and no frame is that large.
+    const uint64_t call = address(perfkit_bare_called);
+    CHECK_FALSE(UnwindWords(leaf, {started, 1, call, 3, root, 4, 5, 6}).stack.complete());
+    std::vector<uint64_t> far(18, 1);
+    far[0] = started, far[16] = root;
+    CHECK(UnwindWords(leaf, far).stack.complete());
+    std::swap(far[16], far[17]);
+    CHECK_FALSE(UnwindWords(leaf, far).stack.complete());
+    CHECK_FALSE(UnwindWords(leaf, {started, 1, 2, 3, root + 1, 4, 5, 6}).stack.complete());
+  }
+}
+
+TEST_CASE("zeros that a guessed frame pointer leads to are not the end of a stack", "[bare]") {
+  const auto leaf = reinterpret_cast<uint64_t>(&perfkit_bare_leaf);
+  Unwinder unwinder;
+  REQUIRE(unwinder.AddProcess(getpid()).ok());
+  const uint64_t words[] = {1, 0, 0, 1};
+  const HandSample sample(static_cast<uint32_t>(getpid()), RegistersOf(leaf, kBareSp, kBareSp + sizeof(uint64_t)),
+                          std::string(reinterpret_cast<const char*>(words), sizeof(words)));
+  std::vector<StackFrame> frames(10);
+  const UnwoundStack found = unwinder.Unwind(sample.sample(), frames);
+  CHECK((found.frames == 1 && found.end == StackEnd::kNoInfo));
+}
+
+TEST_CASE("a signal's frame is recognised by the code that ends it", "[bare]") {
+  constexpr size_t kContextWords = sizeof(ucontext_t) / sizeof(uint64_t);
+  std::vector<uint64_t> words(1 + kContextWords + 1, 1);
+  words[0] = reinterpret_cast<uint64_t>(&perfkit_bare_restore);
+  const auto set = [&](int number, uint64_t value) {
+    words[1 + (offsetof(ucontext_t, uc_mcontext.gregs) / sizeof(uint64_t)) + static_cast<size_t>(number)] = value;
+  };
+  const auto inner = reinterpret_cast<uint64_t>(&perfkit_bare_clone_returned);
+  set(REG_RIP, inner);
+  set(REG_RSP, kBareSp + 8 * (1 + kContextWords));
+  set(REG_RBP, 0);
+  Unwinder unwinder;
+  REQUIRE(unwinder.AddProcess(getpid()).ok());
+  std::vector<StackFrame> frames(10);
+  const auto unwind = [&](uint64_t pc, size_t skip) {
+    const std::string stack(reinterpret_cast<const char*>(words.data() + skip), (words.size() - skip) * 8);
+    const HandSample sample(static_cast<uint32_t>(getpid()), RegistersOf(pc, kBareSp + 8 * skip), stack);
+    return unwinder.Unwind(sample.sample(), frames);
+  };
+  // From the handler, which has information, and interrupted before the system call.
+  const UnwoundStack handler = unwind(reinterpret_cast<uint64_t>(&perfkit_with_info), 0);
+  REQUIRE(handler.frames >= 3);
+  CHECK((frames[1].pc == words[0] && frames[2].pc == inner && !frames[2].is_return_address));
+  const UnwoundStack ending = unwind(words[0], 1);
+  CHECK((ending.frames >= 2 && frames[1].pc == inner && !frames[1].is_return_address));
 }
 
 #endif

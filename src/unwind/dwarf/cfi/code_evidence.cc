@@ -74,6 +74,23 @@ PERFKIT_IN_HANDLER bool IsFiberEntry(const uint8_t* bytes, unsigned offset) {
   return false;
 }
 
+// After the call of a thread's function: mov %eax, %edi; SYS_exit to eax; syscall. musl, src/thread/x86_64/clone.s.
+constexpr int kThreadExit[] = {0x89, 0xc7, 0x31, 0xc0, 0xb0, 60, 15, 5};
+constexpr int kThreadExitToo[] = {0x89, 0xc7, 0xb8, 60, 0, 0, 0, 15, 5};
+// mov $SYS_rt_sigreturn, %rax; syscall. musl, src/signal/x86_64/restore.s; glibc has information for it.
+constexpr int kSignalReturn[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 15, 5};
+
+// Returns the rule of code that is recognised by what follows it: a return address is looked up by the byte before.
+PERFKIT_IN_HANDLER Rule RuleByReturn(const uint8_t* bytes, unsigned offset) {
+  if (After(bytes, offset + 1, kThreadExit) != 0 || After(bytes, offset + 1, kThreadExitToo) != 0) {
+    return {.kind = RuleKind::kRoot};
+  }
+  if (After(bytes, offset + 1, kSignalReturn) != 0 || After(bytes, offset, kSignalReturn) != 0) {
+    return {.kind = RuleKind::kSignal, .flags = Rule::kSignalFrame};
+  }
+  return {};
+}
+
 // Returns true if xor ebp, ebp is among the bytes [0, end), and no return after it.
 PERFKIT_IN_HANDLER bool ClearsFp(const uint8_t* bytes, unsigned end) {
   for (unsigned i = end; i-- > 1;) {
@@ -125,6 +142,8 @@ PERFKIT_IN_HANDLER Rule RuleByCode(const CodeWindow& code, uint64_t address) {
   const Rule stub = RuleOfStub(code.bytes + kBlock, offset);
   if (stub.kind != RuleKind::kNone) return stub;
   if (IsFiberEntry(code.bytes, kBlock + offset)) return {.kind = RuleKind::kRoot};
+  const Rule by_return = RuleByReturn(code.bytes, kBlock + offset);
+  if (by_return.kind != RuleKind::kNone) return by_return;
   return {.kind = ClearsFp(code.bytes, kBlock + offset + 1) ? RuleKind::kClearsFp : RuleKind::kNone};
 }
 

@@ -5,6 +5,8 @@
 //   a planted return  no call precedes it, and a function begins at it: makecontext's __start_context
 //   a fiber's entry   Boost.Context's plants the return address of the fiber's function; its bytes are always the same
 //   the end of rbp    code that sets rbp to 0 marks the outermost frame by it (AMD64 ABI, 3.4.1)
+//   a thread's end    code that ends the thread with what a function returned to it, as musl's __clone
+//   a signal's end    musl's and others' __restore_rt, which calls rt_sigreturn
 //   an installation   of a landing pad, by libgcc, which has overwritten its frame: the code after the second last call
 //   a call before     what the word at sp points after, so that word is probably a leaf's return address: a guess
 //

@@ -1,4 +1,4 @@
-// Decompresses sections with libelf. Sizes that a section claims are checked before anything is allocated: against what
+// Decompresses sections: zlib's with libelf, zstd's with libzstd, which many a libelf lacks. Sizes that a section claims are checked before anything is allocated: against what
 // its bytes can expand to, what real sections expand to, and what this process may allocate.
 #include "src/unwind/dwarf/cfi/inflate.h"
 
@@ -9,17 +9,21 @@
 #include <optional>
 
 #include "absl/strings/str_format.h"
+#include "src/unwind/dwarf/cfi/unzstd.h"
 
 namespace perfkit::unwind {
 namespace {
 
-// Deflate expands by a factor of at most 1,032 (zlib's technical details). libelf would allocate any size that the
-// section claims.
+// Deflate expands by a factor of at most 1,032 (zlib's technical details). zstd can expand further, but no real section
+// does. libelf would allocate any size that the section claims.
 constexpr uint64_t kMaxRatio = 1032;
 // Debug information is packed to between a half and a twentieth of its size. So beyond kAnyRatio bytes, a section that
 // expands further than kRealRatio is not one: it would take gigabytes from a file of a few megabytes.
 constexpr uint64_t kRealRatio = 64;
 constexpr uint64_t kAnyRatio = uint64_t{64} << 20;
+
+// ELFCOMPRESS_ZSTD, which elf.h of glibc 2.36 lacks.
+constexpr uint32_t kMethodZstd = 2;
 
 std::optional<uint64_t> UnpackedSize(base::Bytes section, Packing packing) {
   if (packing == Packing::kHeader) {
@@ -80,6 +84,21 @@ absl::Status CheckSize(base::Bytes section, uint64_t size) {
 
 absl::Status Damaged(const char* what) { return absl::Status(absl::StatusCode::kInvalidArgument, what); }
 
+absl::StatusOr<std::vector<std::byte>> InflateByLibelf(base::Bytes section, Packing packing, uint64_t size) {
+  if (elf_version(EV_CURRENT) == EV_NONE) return Damaged("can't be decompressed: this libelf is too old");
+  std::vector<char> file = MakeFile(section, packing);
+  const std::unique_ptr<Elf, int (*)(Elf*)> elf(elf_memory(file.data(), file.size()), elf_end);
+  Elf_Scn* const part = elf ? elf_getscn(elf.get(), 1) : nullptr;
+  if (part == nullptr) return Damaged("can't be decompressed");
+  const int done = packing == Packing::kHeader ? elf_compress(part, 0, 0) : elf_compress_gnu(part, 0, 0);
+  const Elf_Data* const data = done < 0 ? nullptr : elf_rawdata(part, nullptr);
+  if (data == nullptr || data->d_buf == nullptr || data->d_size != size) {
+    return Damaged("is damaged: it is not in zlib's format, or of another size than it claims");
+  }
+  const auto* const bytes = static_cast<const std::byte*>(data->d_buf);
+  return std::vector<std::byte>(bytes, bytes + data->d_size);
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::byte>> Inflate(base::Bytes section, Packing packing, uint64_t max_bytes) {
@@ -88,19 +107,15 @@ absl::StatusOr<std::vector<std::byte>> Inflate(base::Bytes section, Packing pack
     return Damaged("claims more bytes than it can contain");
   }
   if (absl::Status fits = CheckSize(section, *size); !fits.ok()) return fits;
-  if (elf_version(EV_CURRENT) == EV_NONE) return Damaged("can't be decompressed: this libelf is too old");
-  std::vector<char> file = MakeFile(section, packing);
-  const std::unique_ptr<Elf, int (*)(Elf*)> elf(elf_memory(file.data(), file.size()), elf_end);
-  Elf_Scn* const part = elf ? elf_getscn(elf.get(), 1) : nullptr;
-  if (part == nullptr) return Damaged("can't be decompressed");
-  const int done = packing == Packing::kHeader ? elf_compress(part, 0, 0) : elf_compress_gnu(part, 0, 0);
-  const Elf_Data* const data = done < 0 ? nullptr : elf_rawdata(part, nullptr);
-  if (data == nullptr || data->d_buf == nullptr || data->d_size != *size) {
-    return Damaged(
-        "is damaged, or compressed by a method that this libelf does not support (zlib is supported, zstd may not be)");
+  if (packing == Packing::kHeader) {
+    const uint32_t method = base::ReadAt<Elf64_Chdr>(section, 0)->ch_type;
+    if (method == kMethodZstd) return Unzstd(section.subspan(sizeof(Elf64_Chdr)), *size);
+    if (method != ELFCOMPRESS_ZLIB) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("is damaged, or compressed by method %d, which is neither zlib nor zstd", method));
+    }
   }
-  const auto* const bytes = static_cast<const std::byte*>(data->d_buf);
-  return std::vector<std::byte>(bytes, bytes + data->d_size);
+  return InflateByLibelf(section, packing, *size);
 }
 
 }  // namespace perfkit::unwind

@@ -8,6 +8,7 @@
 //   bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias);     returns false if there is no row
 //   bool IsCallOf(uint64_t address, uint64_t pc);                  returns true if a call before `address` may have led
 //                                                                  to `pc`
+//   bool IsAfterCall(uint64_t address);                            returns true if a call is before `address`
 //   FullRegisters Innermost();                                     returns the registers of the innermost frame
 //
 // If `outer` is not 0, a walk that has filled its room goes on, and overwrites the last `outer` frames in turns:
@@ -91,9 +92,27 @@ inline uint64_t CodeOf(const WalkState& at) { return at.pc - (at.interrupted ? 0
 
 namespace detail {
 
+// Makes `at` the outermost frame, if the first return address above sp is in code that is the root of stacks: code
+// that was called by it, as musl's libc_start_main_stage2 and start, may have no information. There is one such word
+// in a stack, at its end, and no call is passed over, because each would have left a return address.
+template <class Stack, class Code>
+bool StepToRoot(const Stack& stack, Code& code, WalkState& at) {
+  constexpr uint64_t kMaxWords = 16;  // Of a frame. musl 1.2.3 has 6.
+  for (uint64_t end = at.sp + sizeof(uint64_t); end <= at.sp + kMaxWords * sizeof(uint64_t); end += sizeof(uint64_t)) {
+    WalkState caller{0, end, 0, 0, false, true};
+    Rule rule;
+    if (!stack.Read(end - sizeof(uint64_t), caller.pc)) return false;
+    if (!code.IsAfterCall(caller.pc)) continue;
+    if (!code.RuleAt(caller, rule) || rule.kind != RuleKind::kRoot) return false;
+    at = caller;
+    return true;
+  }
+  return false;
+}
+
 // Steps from a frame by a rule other than kSlow. A function that interrupted code is in may be a leaf without
 // information, which has pushed nothing: then the word at sp is its return address. Where that word is not one, the
-// frame pointer may lead on. Both give guesses.
+// root may be next, or the frame pointer may lead on. All three give guesses.
 template <class Machine, class Stack, class Code>
 bool StepByRule(const Rule& rule, const Stack& stack, Code& code, WalkState& at, StackEnd& why) {
   uint64_t top = 0;
@@ -102,6 +121,7 @@ bool StepByRule(const Rule& rule, const Stack& stack, Code& code, WalkState& at,
     at = {top, at.sp + 8, at.fp, 0, false, true};
     return true;
   }
+  if (!Machine::kLinkRegister && rule.kind == RuleKind::kNone && StepToRoot(stack, code, at)) return true;
   return Step<Machine>(rule, stack, at, why);
 }
 

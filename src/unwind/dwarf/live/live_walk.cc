@@ -62,6 +62,11 @@ class LiveCode {
     return Find(call.target) && IsJumpByMemory(CodeAround(call.target), call.target);
   }
 
+  // As StepToRoot needs it.
+  PERFKIT_IN_HANDLER bool IsAfterCall(uint64_t address) {
+    return Find(address - 1) && FindCallBefore(CodeAround(address - 1), address).kind != CallKind::kNone;
+  }
+
   FullRegisters Innermost() const { return innermost_; }
   // Returns true if RuleAt has failed because a module's tables are not built yet.
   bool met_unready() const { return met_unready_; }

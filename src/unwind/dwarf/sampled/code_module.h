@@ -50,13 +50,6 @@ class CodeModule {
     return found && cfi_->Full(address = *found, row);
   }
 
-  // Returns the first address, before relocation, of the function that contains `offset` of the file; nullopt if there
-  // is no information.
-  std::optional<uint64_t> FunctionAt(uint64_t offset) {
-    const std::optional<uint64_t> address = code_.AddressOf(offset);
-    return address ? cfi_->FunctionAt(*address) : std::nullopt;
-  }
-
   // Returns the code around `offset` of the file.
   CodeWindow CodeAround(uint64_t offset) const {
     CodeWindow code;

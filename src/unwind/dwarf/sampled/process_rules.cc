@@ -3,8 +3,6 @@
 // is emptied and numbering begins anew.
 #include "src/unwind/dwarf/sampled/process_rules.h"
 
-#include <optional>
-
 namespace perfkit::unwind {
 namespace {
 
@@ -85,11 +83,10 @@ bool ProcessRules::IsCallOf(const Process* process, uint64_t address, uint64_t p
   return Locate(process, call.target, target) && IsJumpByMemory(target.module->CodeAround(target.offset), call.target);
 }
 
-bool ProcessRules::InOneFunction(const Process* process, uint64_t one, uint64_t other) {
-  ModuleOffset a, b;
-  if (!Locate(process, one, a) || !Locate(process, other, b) || a.module != b.module) return false;
-  const std::optional<uint64_t> begin = a.module->FunctionAt(a.offset);
-  return begin && begin == b.module->FunctionAt(b.offset);
+bool ProcessRules::IsAfterCall(const Process* process, uint64_t address) {
+  ModuleOffset caller;
+  if (!Locate(process, address - 1, caller)) return false;
+  return FindCallBefore(caller.module->CodeAround(caller.offset), address).kind != CallKind::kNone;
 }
 
 void ProcessRules::Fill(UnwinderStats& stats) const {

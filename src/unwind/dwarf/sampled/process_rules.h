@@ -49,8 +49,8 @@ class ProcessRules {
   // Returns true if the call before `address` may call the function that contains `pc`, also from another module.
   // Returns false if `pc` is in no readable file.
   bool IsCallOf(const Process* process, uint64_t address, uint64_t pc);
-  // Returns false for code without information, too, where functions are not known.
-  bool InOneFunction(const Process* process, uint64_t one, uint64_t other);
+  // Returns true if a call ends right before `address`.
+  bool IsAfterCall(const Process* process, uint64_t address);
 
   // The cache alone, for walks that leave misses to RuleAt. They tell how many rules they have found.
   RuleCache& cache() { return cache_; }

@@ -1,6 +1,7 @@
-// Remembers stacks by thread, within a maximum size, and finds calls in them by CFA. A call that is still running has
+// Remembers stacks by thread, within a maximum size, and finds calls in them by CFA and pc. A call that still runs has
 // the same CFA and the same callers as when an earlier stack saw it, so the callers of a stack that was cut off are
-// those of the earlier one from that call on. If several earlier stacks disagree about them, none is taken.
+// those of the earlier one from that call on. A call that has returned may have been repeated from elsewhere: measured,
+// nearly all wrong completions came from such calls. So for these, several remembered stacks have to agree.
 #include "src/unwind/dwarf/sampled/stack_stitcher.h"
 
 #include <algorithm>
@@ -9,14 +10,6 @@ namespace perfkit::unwind {
 namespace {
 
 using Calls = std::span<const KnownCall>;
-
-// Returns the index of the call with this CFA; the stack's size if there is none. CFAs increase outwards, except across
-// a signal handler on an alternate stack; there a call may be missed.
-size_t FindCfa(Calls stack, uint64_t cfa) {
-  const auto at =
-      std::partition_point(stack.begin(), stack.end(), [cfa](const KnownCall& call) { return call.cfa < cfa; });
-  return at != stack.end() && at->cfa == cfa ? static_cast<size_t>(at - stack.begin()) : stack.size();
-}
 
 // Returns how many calls are equal in both stacks, counted from their outermost calls inwards.
 size_t CountSame(Calls a, Calls b) {
@@ -28,6 +21,14 @@ size_t CountSame(Calls a, Calls b) {
     ++same;
   }
   return same;
+}
+
+// Returns the number of calls whose CFA is at most `cfa`. CFAs increase outwards, except across a signal handler on an
+// alternate stack; there a call may be missed.
+size_t CountUpTo(Calls stack, uint64_t cfa) {
+  const auto end =
+      std::partition_point(stack.begin(), stack.end(), [cfa](const KnownCall& call) { return call.cfa <= cfa; });
+  return static_cast<size_t>(end - stack.begin());
 }
 
 bool SayTheSame(Calls a, Calls b) {
@@ -48,7 +49,7 @@ void StackStitcher::Add(const RawRecord& record, const SampleLayout& layout) {
 
 size_t StackStitcher::BytesOf(const Thread& thread) {
   size_t bytes = sizeof(Thread) + thread.stacks.capacity() * sizeof(Stack);
-  for (const Stack& stack : thread.stacks) bytes += stack.capacity() * sizeof(KnownCall);
+  for (const Stack& stack : thread.stacks) bytes += stack.calls.capacity() * sizeof(KnownCall);
   return bytes;
 }
 
@@ -91,38 +92,64 @@ void StackStitcher::Remember(TaskId task, Calls calls) {
   }
   Thread& thread = threads_[task.tid];
   Stack& stack = thread.stacks[thread.next];
-  const size_t had = stack.capacity();
+  const size_t had = stack.calls.capacity();
   if (calls.size() > had) {
     const size_t more = (calls.size() - had) * sizeof(KnownCall);
     if (!MakeRoom(task.tid, more)) return;
     bytes_ += more;
     stack = Stack();
-    stack.reserve(calls.size());
+    stack.calls.reserve(calls.size());
   }
-  stack.assign(calls.begin(), calls.end());
+  stack.calls.assign(calls.begin(), calls.end());
+  stack.alive = 0;
   thread.next = (thread.next + 1) % kStacks;
   thread.used = ++clock_;
 }
 
-Calls StackStitcher::Find(TaskId task, Calls calls, absl::FunctionRef<bool(uint64_t, uint64_t)> same_function) const {
+// Compares the calls of each remembered stack, from outside inwards, as far as the stack of now is known. The first one
+// that is not in it has returned, or has gone on to another place: then those inside of it have returned.
+void StackStitcher::Observe(TaskId task, Calls calls) {
+  const auto found = threads_.find(task.tid);
+  if (found == threads_.end() || found->second.pid != task.pid || calls.empty()) return;
+  const Calls with_cfa = calls.back().cfa == KnownCall::kNoCfa ? calls.first(calls.size() - 1) : calls;
+  if (with_cfa.empty()) return;
+  for (Stack& stack : found->second.stacks) {
+    size_t alive = CountUpTo(stack.calls, with_cfa.back().cfa), now = with_cfa.size();
+    while (alive > stack.alive) {
+      const KnownCall& before = stack.calls[alive - 1];
+      while (now > 0 && with_cfa[now - 1].cfa > before.cfa) --now;
+      if (now == 0 || with_cfa[now - 1].cfa != before.cfa || with_cfa[now - 1].frame.pc != before.frame.pc) break;
+      --alive;
+    }
+    stack.alive = std::max(stack.alive, alive);
+  }
+}
+
+Calls StackStitcher::Find(TaskId task, Calls calls) const {
+  constexpr size_t kMany = 8, kFew = 2;  // Equal calls that suffice in one remembered stack, and in each of two.
   const auto found = threads_.find(task.tid);
   if (found == threads_.end() || found->second.pid != task.pid || calls.empty()) return {};
-  const KnownCall& wanted = calls.back();
-  Calls best;
-  size_t max_same = 0;
-  bool agreed = false;
+  Calls alive, known;
+  size_t alive_same = 0, known_same = 0, agreeing = 0;
+  bool is_alive = false, is_known = true;
   for (const Stack& stack : found->second.stacks) {
-    const size_t at = FindCfa(stack, wanted.cfa);
-    if (at + 1 >= stack.size()) continue;
-    const size_t same = CountSame(Calls(stack).first(at + 1), calls);
-    const Calls outside = Calls(stack).subspan(at + 1);
-    if (!best.empty() && same < max_same) continue;
-    if (same == 0 && !same_function(stack[at].frame.code(), wanted.frame.code())) continue;
-    agreed = best.empty() || same > max_same || (agreed && SayTheSame(outside, best));
-    if (best.empty() || same > max_same) best = outside;
-    max_same = same;
+    const size_t outside = CountUpTo(stack.calls, calls.back().cfa);
+    if (outside == 0 || outside == stack.calls.size()) continue;
+    const size_t same = CountSame(Calls(stack.calls).first(outside), calls);
+    if (same == 0) continue;
+    const Calls outer = Calls(stack.calls).subspan(outside);
+    if (outside > stack.alive && same >= alive_same) {
+      is_alive = same > alive_same || (is_alive && SayTheSame(outer, alive));
+      if (same > alive_same) alive = outer;
+      alive_same = same;
+    }
+    is_known = is_known && (known.empty() || SayTheSame(outer, known));
+    if (known.empty()) known = outer;
+    known_same = std::max(known_same, same);
+    if (same >= std::min(kFew, calls.size())) ++agreeing;
   }
-  return agreed ? best : Calls();
+  if (is_alive) return alive;
+  return is_known && (known_same >= kMany || agreeing >= 2) ? known : Calls();
 }
 
 }  // namespace perfkit::unwind

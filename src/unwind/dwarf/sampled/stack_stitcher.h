@@ -1,12 +1,17 @@
 // Recent complete stacks of each thread, from which truncated stacks of the same thread are completed.
 //
 //   complete, earlier    main <─ run <─ eval <─ sort <─ compare
-//   truncated, now        ?   <─  ?  <─ eval <─ match       eval's call has the same CFA and the same function:
-//                        main <─ run <──┘                   its outer calls are taken from the earlier stack
+//   truncated, now        ?   <─  ?  <─ eval <─ sort <─ swap       eval's call has the same CFA and the same pc:
+//                        main <─ run <──┘                          its outer calls are taken from the earlier stack
 //
-// It is likely, but not certain, that this is the same call of eval: another function may have called eval anew, at the
-// same depth. So only those remembered stacks count that have the call and agree with the truncated one in the most
-// inner calls. If they differ in the outer calls, nothing is taken. docs/sampling.md has the measured error.
+// It is likely, but not certain, that this is one call of eval: it may have returned, and another function may have
+// called eval anew at the same depth. Two things are evidence:
+//
+//   alive   No stack since then has shown that the call had returned: by another call at its CFA or outside of it.
+//   known   What surrounded eval then always did: all remembered stacks with this call have the same outer calls, and
+//           either one of them has the same eight inner calls, or two of them have the same two.
+//
+// docs/sampling.md has the measured error.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +19,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "perfkit/sample.h"
 #include "perfkit/stack_frame.h"
 
@@ -42,16 +46,20 @@ class StackStitcher {
   // Remembers a complete stack, innermost call first.
   void Remember(TaskId task, std::span<const KnownCall> calls);
 
-  // Returns the outer calls of the last one of `calls`, which is the outermost that was found; empty if they are not
-  // known. `same_function` returns whether two addresses are in one function. Valid until the next call of Add or
-  // Remember.
-  std::span<const KnownCall> Find(TaskId task, std::span<const KnownCall> calls,
-                                  absl::FunctionRef<bool(uint64_t, uint64_t)> same_function) const;
+  // Notes which remembered calls of the thread have returned, from a stack of now, complete or not.
+  void Observe(TaskId task, std::span<const KnownCall> calls);
+
+  // Returns the outer calls of the last one of `calls`, which is the outermost that was found; empty if there is too
+  // little evidence for any. Requires that `calls` have been observed. Valid until the next call of another method.
+  std::span<const KnownCall> Find(TaskId task, std::span<const KnownCall> calls) const;
 
   size_t heap_bytes() const { return bytes_; }
 
  private:
-  using Stack = std::vector<KnownCall>;
+  struct Stack {
+    std::vector<KnownCall> calls;
+    size_t alive = 0;  // Index of the innermost call that may not have returned yet.
+  };
   struct Thread {
     uint32_t pid = 0;
     uint64_t used = 0;  // The value of clock_ at its last Remember.

@@ -45,6 +45,7 @@ struct Walker::Code {
     return walker.rules_.UnplantedRuleAt(walk.process, CodeOf(at), rule);
   }
   bool IsCallOf(uint64_t address, uint64_t pc) { return walker.rules_.IsCallOf(walk.process, address, pc); }
+  bool IsAfterCall(uint64_t address) { return walker.rules_.IsAfterCall(walk.process, address); }
   bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias) {
     return walker.rules_.RowAt(walk.process, address, row, bias);
   }

@@ -28,10 +28,9 @@ UnwoundStack Walker::UnwindAndStitch(const Sample& sample, std::span<StackFrame>
   }
   const TaskId task = *sample.task();
   min_dump_ = std::min<uint64_t>(min_dump_, sample.user_stack().reserved);
-  if (walk.found.end == StackEnd::kTruncated) {
-    calls_.back().cfa = CfaOf(walk, last);
-    Stitch(task, walk);
-  }
+  if (walk.found.end == StackEnd::kTruncated) calls_.back().cfa = CfaOf(walk, last);
+  stitcher_->Observe(task, calls_);
+  if (walk.found.end == StackEnd::kTruncated) Stitch(task, walk);
   // A stack that fits into the shortest dump can't complete a longer one.
   if (walk.found.complete() && last.sp - walk.begin > min_dump_) stitcher_->Remember(task, calls_);
   return walk.found;
@@ -39,8 +38,7 @@ UnwoundStack Walker::UnwindAndStitch(const Sample& sample, std::span<StackFrame>
 
 void Walker::Stitch(TaskId task, Walk& walk) {
   if (calls_.back().cfa == KnownCall::kNoCfa) return;
-  const std::span<const KnownCall> outside = stitcher_->Find(
-      task, calls_, [&](uint64_t one, uint64_t other) { return rules_.InOneFunction(walk.process, one, other); });
+  const std::span<const KnownCall> outside = stitcher_->Find(task, calls_);
   if (outside.empty()) return;
   const size_t room = walk.frames.size() - walk.found.frames;
   if (room == 0) {

@@ -17,9 +17,6 @@ using Stack = std::vector<KnownCall>;
 
 KnownCall Call(uint64_t pc, uint64_t cfa) { return {.frame = {.pc = pc, .is_return_address = true}, .cfa = cfa}; }
 
-// Functions are 0x100 long here.
-bool InOneFunction(uint64_t one, uint64_t other) { return one >> 8 == other >> 8; }
-
 std::vector<uint64_t> Pcs(std::span<const KnownCall> calls) {
   std::vector<uint64_t> pcs;
   for (const KnownCall& call : calls) pcs.push_back(call.frame.pc);
@@ -33,7 +30,8 @@ class Memory {
   explicit Memory(size_t bytes = 1 << 20) : memory(bytes) {}
 
   void Remember(const Stack& calls, TaskId task = {7, 8}) { memory.Remember(task, calls); }
-  Found Find(const Stack& calls, TaskId task = {7, 8}) { return Pcs(memory.Find(task, calls, InOneFunction)); }
+  void Observe(const Stack& calls, TaskId task = {7, 8}) { memory.Observe(task, calls); }
+  Found Find(const Stack& calls, TaskId task = {7, 8}) { return Pcs(memory.Find(task, calls)); }
   void Add(const RecordBuilder& body, RecordType type, uint16_t misc = 0) {
     const std::string record = body.Finish(type, misc);
     memory.Add(testing::AsRecord(record), SampleLayout());
@@ -45,13 +43,12 @@ class Memory {
 const Stack kStack = {Call(0x1110, 0x8100), Call(0x2220, 0x8200), Call(0x3330, 0x8300),
                       Call(0x4440, KnownCall::kNoCfa)};
 
-TEST_CASE("what is outside of a call is found by its CFA and its function", "[stitch]") {
+TEST_CASE("what is outside of a call is found by its CFA and its pc", "[stitch]") {
   Memory memory;
   CHECK(memory.Find({Call(0x2220, 0x8200)}).empty());
   memory.Remember(kStack);
   CHECK(memory.Find({Call(0x9990, 0x8180), Call(0x2220, 0x8200)}) == Found{0x3330, 0x4440});
-  CHECK(memory.Find({Call(0x22f0, 0x8200)}) == Found{0x3330, 0x4440});  // elsewhere in that function
-  CHECK(memory.Find({Call(0x2520, 0x8200)}).empty());                   // another function
+  CHECK(memory.Find({Call(0x22f0, 0x8200)}).empty());  // elsewhere, maybe in that function
   CHECK(memory.Find({Call(0x2220, 0x8208)}).empty());
   CHECK(memory.Find({Call(0x4440, KnownCall::kNoCfa)}).empty());  // nothing is outside of it
   CHECK(memory.Find({}).empty());
@@ -70,6 +67,52 @@ TEST_CASE("of two stacks that differ the one counts that agrees in more calls, a
   memory.Remember({Call(0x2230, 0x8200), Call(0x6660, 0x8300), Call(0x4440, ~0ull)});
   CHECK(memory.Find({Call(0x2230, 0x8200)}) == Found{0x6660, 0x4440});
   CHECK(memory.Find({Call(0x2240, 0x8200)}).empty());
+}
+
+TEST_CASE("one equal call does not bring back the outer calls of one that has returned", "[stitch]") {
+  const Stack now = {Call(0x1110, 0x8100), Call(0x2220, 0x8200)};
+  const auto has_returned = [&](const Stack& seen) {
+    Memory memory;
+    memory.Remember(kStack);
+    REQUIRE_FALSE(memory.Find({now.back()}).empty());
+    memory.Observe(seen);
+    return memory.Find({now.back()}).empty();
+  };
+  CHECK_FALSE(has_returned({Call(0x9990, 0x8180), Call(0x2220, 0x8200)}));  // Still there, inside another call or none.
+  CHECK_FALSE(has_returned({Call(0x2220, 0x8200)}));
+  CHECK_FALSE(has_returned({Call(0x9990, 0x8080)}));  // Too short to tell.
+  CHECK_FALSE(has_returned({Call(0x9990, KnownCall::kNoCfa)}));
+  CHECK_FALSE(has_returned({}));
+  CHECK(has_returned({Call(0x3330, 0x8300)}));                             // Its caller is the innermost.
+  CHECK(has_returned({Call(0x9990, 0x8180), Call(0x3330, 0x8300)}));       // Its caller has called another.
+  CHECK(has_returned({Call(0x2220, 0x8200), Call(0x3334, 0x8300)}));       // It was called from elsewhere.
+  CHECK(has_returned({Call(0x3338, 0x8300), Call(0x4440, ~0ull)}));        // Complete.
+  CHECK(has_returned({Call(0x2220, 0x8208)}));
+}
+
+TEST_CASE("the outer calls of one that has returned are found if several stacks know no others", "[stitch]") {
+  const Stack returned = {Call(0x9990, 0x8400)};
+  const Stack one = {Call(0x1110, 0x8100)}, two = {Call(0x0990, 0x8080), Call(0x1110, 0x8100)};
+  Memory memory;
+  memory.Remember({Call(0x0990, 0x8080), Call(0x1110, 0x8100), Call(0x3330, 0x8300), Call(0x4440, ~0ull)});
+  memory.Observe(returned);
+  CHECK((memory.Find(one).empty() && memory.Find(two).empty()));
+  memory.Remember({Call(0x0990, 0x8080), Call(0x1110, 0x8100), Call(0x3330, 0x8300), Call(0x4440, ~0ull)});
+  memory.Observe(returned);
+  CHECK(memory.Find(two) == Found{0x3330, 0x4440});
+  CHECK(memory.Find({Call(0x0994, 0x8080), Call(0x1110, 0x8100)}).empty());  // Only one call is equal.
+  memory.Remember({Call(0x0994, 0x8080), Call(0x1110, 0x8100), Call(0x5550, 0x8300), Call(0x4440, ~0ull)});
+  memory.Observe(returned);
+  CHECK(memory.Find(two).empty());  // One of them contradicts.
+
+  Stack long_stack;
+  for (uint64_t i = 0; i < 9; ++i) long_stack.push_back(Call(0x1000 * (i + 1), 0x8000 + 16 * i));
+  long_stack.push_back(Call(0x4440, ~0ull));
+  Memory once;
+  once.Remember(long_stack);
+  once.Observe(returned);
+  CHECK(once.Find({long_stack.begin() + 1, long_stack.begin() + 9}) == Found{0x4440});
+  CHECK(once.Find({long_stack.begin() + 2, long_stack.begin() + 9}).empty());
 }
 
 TEST_CASE("old stacks give way to new ones, and of deep ones the outer calls are kept", "[stitch]") {

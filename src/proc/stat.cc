@@ -1,0 +1,46 @@
+// Parses "PID (name) S PPID …". A name may contain blanks and parentheses, so the fields begin after the last one.
+#include "src/proc/stat.h"
+
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "src/base/number.h"
+#include "src/base/text.h"
+#include "src/sys/files.h"
+
+namespace perfkit::proc {
+namespace {
+
+constexpr size_t kMaxStatBytes = 4096;
+// The number of the first field after the name, as man proc_pid_stat counts them.
+constexpr size_t kFirst = 3;
+constexpr size_t kParent = 4;
+constexpr size_t kFlags = 9;
+constexpr uint64_t kKernelThread = 0x200000;  // PF_KTHREAD of include/linux/sched.h
+// startcode, endcode, startstack; start_data, end_data, start_brk, arg_start, arg_end, env_start, env_end.
+constexpr size_t kOfImage[] = {26, 27, 28, 45, 46, 47, 48, 49, 50, 51};
+
+}  // namespace
+
+std::optional<Stat> ParseStat(std::string_view text) {
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string_view::npos) return std::nullopt;
+  std::vector<std::string_view> fields;
+  base::ForEachPiece(base::Trim(text.substr(name_end + 1)), ' ', [&](std::string_view field) {
+    fields.push_back(field);
+  });
+  if (fields.size() <= kOfImage[std::size(kOfImage) - 1] - kFirst) return std::nullopt;
+  const std::optional<pid_t> parent = base::ParseNumber<pid_t>(fields[kParent - kFirst]);
+  if (!parent) return std::nullopt;
+  const uint64_t flags = base::ParseNumber(fields[kFlags - kFirst]).value_or(0);
+  Stat stat{.parent = *parent, .image = {}, .is_of_kernel = (flags & kKernelThread) != 0};
+  for (const size_t field : kOfImage) stat.image.append(fields[field - kFirst]).append(" ");
+  return stat;
+}
+
+std::optional<Stat> ReadStat(pid_t pid, const std::string& proc) {
+  const absl::StatusOr<std::string> text = sys::ReadFile(absl::StrFormat("%s/%d/stat", proc, pid), kMaxStatBytes);
+  return text.ok() ? ParseStat(*text) : std::nullopt;
+}
+
+}  // namespace perfkit::proc

@@ -1,0 +1,28 @@
+// What /proc/PID/stat says of a process (man proc_pid_stat).
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace perfkit::proc {
+
+struct Stat {
+  pid_t parent = 0;
+  // Where the program's code, data, heap, stack, arguments and environment lie. Another text after exec; the same one
+  // in a forked child. Zeros if this user may not trace the process.
+  std::string image;
+  bool is_of_kernel = false;  // A thread of the kernel.
+
+  bool operator==(const Stat&) const = default;
+};
+
+// Parses the file; nullopt if it is malformed.
+std::optional<Stat> ParseStat(std::string_view text);
+
+// Reads the file of process `pid`; nullopt if there is none.
+std::optional<Stat> ReadStat(pid_t pid, const std::string& proc = "/proc");
+
+}  // namespace perfkit::proc
