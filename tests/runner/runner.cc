@@ -1,17 +1,20 @@
 // Runs one test program for CTest: copies its output, keeps its skips and its times for the last test, and can run it as
 // an ordinary user.
 //
-//   runner --notes FILE [--user ordinary] [--aslr off] -- PROGRAM ARGUMENT...
+//   runner --notes FILE [--user ordinary] [--aslr off] [--limit SECONDS] -- PROGRAM ARGUMENT...
 //
-// CTest hides the output of passed tests. So each line "SKIPPED: test: reason" is also written to FILE, followed by
-// "TIMES: <CPU-seconds of the program and its children> <elapsed seconds>"; tests/runner/tally.cc prints them all. With --user ordinary, the program has no groups and no capabilities, because
-// most users of perfkit are not root, and the kernel treats them differently. Each such run has a user ID of its own:
-// the kernel accounts locked memory by user, and one test must not use up another's. --aslr off is for ThreadSanitizer,
-// whose fixed shadow memory collides with the high-entropy layouts of newer kernels. The exit code is the program's
-// own.
+// CTest hides the output of passed tests, and that of failed ones is long. So each line "SKIPPED: test: reason" is also
+// written to FILE, and what Catch2 says of a failure with "FAILURE: " before each line, followed by "TIMES: <CPU-seconds of
+// the program and its children> <elapsed seconds>"; tests/runner/tally.cc prints them all.
+// With --user ordinary, the program has no groups and no capabilities, because most users of perfkit are not root, and the
+// kernel treats them differently. Each such run has a user ID of its own: the kernel accounts locked memory by user, and
+// one test must not use up another's. --aslr off is for ThreadSanitizer, whose fixed shadow memory collides with the
+// high-entropy layouts of newer kernels. A program that has not ended after --limit hangs: the stacks of its threads are
+// printed, and SIGABRT has its main say which test case it was in. The exit code is the program's own.
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +25,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -34,6 +39,7 @@ struct Options {
   const char* notes = nullptr;
   uid_t uid = 0;  // 0 means the current user.
   bool aslr = true;
+  std::chrono::seconds limit = std::chrono::hours(1000);
   char** program = nullptr;  // argv of the test; ends with nullptr.
 };
 
@@ -46,10 +52,44 @@ bool Parse(int argc, char** argv, Options& options) {
     }
     if (name == "--notes") options.notes = argv[i + 1];
     if (name == "--aslr") options.aslr = std::string_view(argv[i + 1]) != "off";
+    if (name == "--limit") options.limit = std::chrono::seconds(atol(argv[i + 1]));
     if (name == "--user") options.uid = 1'000'000 + static_cast<uid_t>(getpid());
   }
   return false;
 }
+
+// Keeps of a program's output what is told at the end of a run.
+class Notes {
+ public:
+  explicit Notes(FILE* file) : file_(file) {}
+
+  void Take(std::string_view output) {
+    for (const char byte : output) {
+      line_ += byte;
+      if (byte != '\n') continue;
+      if (file_ != nullptr) TakeLine();
+      line_.clear();
+    }
+  }
+
+ private:
+  static constexpr int kMaxLines = 20, kMaxFailures = 10;  // a failure's lines, a program's failures
+
+  void TakeLine() {
+    if (line_.starts_with("SKIPPED: ")) fputs(line_.c_str(), file_);
+    if (line_.ends_with(": FAILED:\n") && ++failures_ <= kMaxFailures) left_ = kMaxLines;
+    const bool ends = line_.starts_with("---") || line_.starts_with("===") || line_.starts_with("...");
+    if (ends) left_ = 0;
+    const bool is_name = line_.starts_with("FAILED: ");
+    if (left_ <= 0 && !is_name) return;
+    fprintf(file_, "FAILURE: %s", line_.c_str());
+    left_ = is_name ? 0 : left_ - 1;
+  }
+
+  FILE* file_;
+  std::string line_;
+  int left_ = 0, failures_ = 0;
+};
 
 // Prints a skip of the whole test, and writes it to `notes`.
 int SkipAll(FILE* notes, const std::string& reason) {
@@ -65,6 +105,7 @@ bool BecomeUser(uid_t uid) {
 }
 
 [[noreturn]] void RunChild(const Options& options, int output) {
+  setpgid(0, 0);  // so that what it has started can be ended with it
   dup2(output, STDOUT_FILENO);
   dup2(output, STDERR_FILENO);
   if (options.uid != 0 && !BecomeUser(options.uid)) {
@@ -79,21 +120,43 @@ bool BecomeUser(uid_t uid) {
   _exit(1);
 }
 
-// Copies `input` to stdout as it arrives, and each whole line about a skip to `notes`.
-void CopyOutput(int input, FILE* notes) {
-  std::string line;
+using Clock = std::chrono::steady_clock;
+
+// Prints the stacks of the threads of a program that hangs, if there is a gdb, and ends it and what it has started.
+void EndHanging(pid_t program, std::chrono::seconds limit) {
+  printf("runner: no end after %lld s. Its threads:\n", static_cast<long long>(limit.count()));
+  fflush(stdout);
+  const pid_t debugger = fork();
+  if (debugger == 0) {
+    alarm(60);
+    dup2(STDOUT_FILENO, STDERR_FILENO);
+    const std::string pid = std::to_string(program);
+    execlp("gdb", "gdb", "-nx", "-batch", "-p", pid.c_str(), "-ex", "thread apply all backtrace 16", nullptr);
+    printf("runner: no gdb to print them: %s\n", strerror(errno));
+    fflush(stdout);
+    _exit(1);
+  }
+  if (debugger > 0) waitpid(debugger, nullptr, 0);
+  kill(program, SIGABRT);
+  sleep(2);
+  kill(-program, SIGKILL);
+}
+
+// Copies `input` to stdout and to `notes` as it arrives, until `deadline` or its end. Returns whether it has ended.
+bool CopyOutput(int input, Notes& notes, Clock::time_point deadline) {
   char buffer[4096];
-  ssize_t got;
-  while ((got = read(input, buffer, sizeof(buffer))) > 0 || (got < 0 && errno == EINTR)) {
-    if (got < 0) continue;
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+    if (left.count() <= 0) return false;
+    pollfd waited{.fd = input, .events = POLLIN, .revents = 0};
+    const int ready = poll(&waited, 1, static_cast<int>(std::min<int64_t>(left.count(), 60'000)));
+    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+    const ssize_t got = read(input, buffer, sizeof(buffer));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return true;
     fwrite(buffer, 1, static_cast<size_t>(got), stdout);
     fflush(stdout);
-    for (ssize_t i = 0; i < got; ++i) {
-      line += buffer[i];
-      if (buffer[i] != '\n') continue;
-      if (notes != nullptr && line.starts_with("SKIPPED: ")) fputs(line.c_str(), notes);
-      line.clear();
-    }
+    notes.Take({buffer, static_cast<size_t>(got)});
   }
 }
 
@@ -106,9 +169,17 @@ bool CanReach(uid_t uid, const char* path) {
 }
 
 // Returns the exit code of a program that ended with `status`, as a shell reports it.
-int ExitCode(int status) {
-  if (WIFEXITED(status)) return WEXITSTATUS(status);
-  printf("runner: killed by signal %d (%s)\n", WTERMSIG(status), strsignal(WTERMSIG(status)));
+int ExitCode(int status, FILE* notes) {
+  if (WIFEXITED(status)) {
+    const int code = WEXITSTATUS(status);
+    if (notes != nullptr && code != 0 && code != kSkipped) fprintf(notes, "FAILURE: exit code %d\n", code);
+    return code;
+  }
+  for (FILE* const out : {stdout, notes}) {
+    if (out == nullptr) continue;
+    fprintf(out, "%srunner: killed by signal %d (%s)\n", out == notes ? "FAILURE: " : "", WTERMSIG(status),
+            strsignal(WTERMSIG(status)));
+  }
   return 128 + WTERMSIG(status);
 }
 
@@ -117,7 +188,6 @@ double Seconds(const timeval& time) {
 }
 
 int Run(const Options& options, FILE* notes) {
-  using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return 1;
@@ -125,7 +195,11 @@ int Run(const Options& options, FILE* notes) {
   if (child == 0) RunChild(options, ends[1]);
   close(ends[1]);
   if (child < 0) return 1;
-  CopyOutput(ends[0], notes);
+  Notes taken(notes);
+  if (!CopyOutput(ends[0], taken, start + options.limit)) {
+    EndHanging(child, options.limit);
+    CopyOutput(ends[0], taken, Clock::now() + std::chrono::seconds(10));
+  }
   int status = 0;
   rusage usage;
   while (wait4(child, &status, 0, &usage) < 0) {
@@ -135,7 +209,7 @@ int Run(const Options& options, FILE* notes) {
     const std::chrono::duration<double> elapsed = Clock::now() - start;
     fprintf(notes, "TIMES: %.2f %.2f\n", Seconds(usage.ru_utime) + Seconds(usage.ru_stime), elapsed.count());
   }
-  return ExitCode(status);
+  return ExitCode(status, notes);
 }
 
 }  // namespace
@@ -143,7 +217,7 @@ int Run(const Options& options, FILE* notes) {
 int main(int argc, char** argv) {
   Options options;
   if (!Parse(argc, argv, options)) {
-    fprintf(stderr, "usage: runner --notes FILE [--user ordinary] [--aslr off] -- PROGRAM ARGUMENT...\n");
+    fprintf(stderr, "usage: runner --notes FILE [--user ordinary] [--aslr off] [--limit SECONDS] -- PROGRAM ARGUMENT...\n");
     return 1;
   }
   FILE* const notes = fopen(options.notes, "we");

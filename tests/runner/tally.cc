@@ -1,6 +1,8 @@
-// The last test: prints all skips with their reasons, and their number; then where the time went.
+// The last test: prints all skips with their reasons, and their number; then where the time went. With --failures FOLDER
+// it prints what the tests there that failed have said, and fails if there are any.
 //
 //   tally [--build NINJA_LOG] [--page FILE] NAME=FOLDER...
+//   tally --failures FOLDER
 //
 // Each FOLDER contains the files of runner, one for each CTest test, with lines "SKIPPED: test: reason" and a line of
 // times. NAME is that of the build. A test that was skipped for the same reason in several builds makes one line with
@@ -22,7 +24,7 @@
 
 namespace {
 
-constexpr std::string_view kMark = "SKIPPED: ";
+constexpr std::string_view kMark = "SKIPPED: ", kFailureMark = "FAILURE: ";
 constexpr double kLong_s = 3;  // Tests that take less are only summed.
 
 struct Skip {
@@ -69,6 +71,25 @@ void Print(const Skips& skips) {
     runs += builds.size();
   }
   std::printf("skips: %zu tests in %zu runs, for %zu reasons\n", skips.size(), runs, reasons.size());
+}
+
+// Prints the failures that are noted in `folder`. Returns their number.
+int PrintFailures(const std::string& folder) {
+  int failed = 0;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    std::ifstream file(entry.path());
+    bool is_first = true;
+    for (std::string line; std::getline(file, line);) {
+      if (!line.starts_with(kFailureMark)) continue;
+      if (is_first) std::printf("%s\n", entry.path().stem().c_str());
+      failed += is_first;
+      is_first = false;
+      std::printf("    %s\n", line.c_str() + kFailureMark.size());
+    }
+  }
+  std::printf("failures: %d tests\n", failed);
+  return failed;
 }
 
 struct Times {
@@ -170,6 +191,7 @@ int main(int argc, char** argv) {
   double build_s = 0;
   int first = 1;
   for (; first + 1 < argc && std::string_view(argv[first]).starts_with("--"); first += 2) {
+    if (std::string_view(argv[first]) == "--failures") return PrintFailures(argv[first + 1]) == 0 ? 0 : 1;
     if (std::string_view(argv[first]) == "--page") page_path = argv[first + 1];
     if (std::string_view(argv[first]) == "--build") build_s = BuildSeconds(argv[first + 1]);
   }
