@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,7 +73,7 @@ struct FaultedMemory {
   uint32_t memory = ProfileSample::kNoMemory;  // Index in Profile::memory; kNoMemory if unknown.
   std::string zone;                            // Path of the innermost zone, "" outside of all zones.
   uint64_t faults = 0;
-  uint64_t major = 0;  // Those of them that read from a disk; 0 also if major-faults is not sampled.
+  std::optional<uint64_t> major;  // Those of them that read from a disk; nullopt if major-faults is not sampled.
   // The stack that most faults have, and how many (at_stack): index in Profile::stacks, or ProfileStack::kRoot.
   uint32_t stack = ProfileStack::kRoot;
   StackQuality quality = StackQuality::kNone;

@@ -58,6 +58,7 @@ std::vector<FaultedMemory> FaultsByMemory(const Profile& profile, const ProfileZ
   std::vector<Faults> kinds;  // by event
   for (const ProfileEvent& event : profile.events) kinds.push_back(SampledFaults(event.name));
   const bool has_all = std::ranges::find(kinds, Faults::kAll) != kinds.end();
+  const bool has_major = std::ranges::find(kinds, Faults::kMajor) != kinds.end();
   const auto visit = [&](auto&& add) {
     for (const ProfileSample& sample : SamplesIn(profile, frame)) {
       if (sample.thread == frame.thread && kinds[sample.event] != Faults::kNone) add(sample, kinds[sample.event]);
@@ -76,7 +77,7 @@ std::vector<FaultedMemory> FaultsByMemory(const Profile& profile, const ProfileZ
   visit([&](const ProfileSample& sample, Faults kind) {
     FaultedMemory& sum = sums[{memory[sample.memory], sample.label}];
     sum.memory = memory[sample.memory];
-    if (kind == Faults::kMajor) sum.major += sample.weight;
+    if (has_major) sum.major = sum.major.value_or(0) + (kind == Faults::kMajor ? sample.weight : 0);
     if (has_all != (kind == Faults::kAll)) return;  // major faults are among all of them
     sum.faults += sample.weight;
     const uint64_t at_stack = stacks[{&sum, sample.stack}] += sample.weight;
@@ -89,7 +90,7 @@ std::vector<FaultedMemory> FaultsByMemory(const Profile& profile, const ProfileZ
   for (auto& [key, sum] : sums) {
     sum.zone = profile.strings[key.second];
     // Samples of all faults may stand for several faults each, and have missed those of a few major ones.
-    sum.faults = std::max(sum.faults, sum.major);
+    sum.faults = std::max(sum.faults, sum.major.value_or(0));
     faults.push_back(std::move(sum));
   }
   std::ranges::stable_sort(faults, std::greater<>(), &FaultedMemory::faults);
@@ -113,7 +114,7 @@ std::string MemoryText(const Profile& profile, uint32_t memory) {
 
 std::string FaultText(const Profile& profile, const FaultedMemory& faults) {
   const std::string zone = faults.zone.empty() ? "" : " in " + OneLine(faults.zone);
-  const std::string major = faults.major == 0 ? "" : absl::StrFormat(", %d of them major", faults.major);
+  const std::string major = faults.major.value_or(0) == 0 ? "" : absl::StrFormat(", %d of them major", *faults.major);
   return absl::StrCat("page faults", zone, major, ": ", MemoryText(profile, faults.memory));
 }
 
@@ -121,7 +122,7 @@ std::vector<FaultedMemory> ToldFaults(const SlowFrame& frame) {
   const bool are_many = profile::FaultsOf(frame).extra > 0;
   std::vector<FaultedMemory> told;
   for (const FaultedMemory& faults : frame.faults) {
-    if (told.size() < kMaxTold && (are_many || faults.major != 0)) told.push_back(faults);
+    if (told.size() < kMaxTold && (are_many || faults.major.value_or(0) != 0)) told.push_back(faults);
   }
   return told;
 }

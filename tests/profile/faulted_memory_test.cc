@@ -88,6 +88,16 @@ TEST_CASE("a mapping that grows is one, and others of its name are not", "[slow_
   CHECK_THAT(game.text(), !Catch::Contains("anonymous memory"));
 }
 
+TEST_CASE("major faults that were not sampled are unknown, not none", "[slow_frames][faults]") {
+  Faulting game;
+  const uint16_t faults = game.Event("page-faults");
+  game.Run(30);
+  game.Fault(faults, game.Memory(0x5000, 0x6000, ""), 3);
+  game.Causes();
+  REQUIRE(game.frame().faults.size() == 1);
+  CHECK_FALSE(game.frame().faults[0].major.has_value());
+}
+
 TEST_CASE("followers say nothing about memory", "[slow_frames][faults]") {
   Faulting game;
   const uint16_t follower = game.Event("page-faults at cpu-clock");
