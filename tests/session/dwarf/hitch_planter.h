@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "tests/session/dwarf/planted_hitches.h"
+#include "tests/support/raw_user_share.h"
 
 namespace perfkit::session {
 
@@ -74,6 +75,9 @@ class HitchPlanter {
           sched_setscheduler(0, SCHED_IDLE, &none);
         }) {
     PinTo(processes.main_cpu());
+    Prepare(Plant::kPageFaults, 0);
+    user_share_of_faults_ = testing::UserShareOf([this] { TouchUntil(NowNs() + 20'000'000); });
+    CleanUp(Plant::kPageFaults);
   }
 
   // What must be so before the frame begins, in an earlier one.
@@ -117,6 +121,9 @@ class HitchPlanter {
                       .own_delay_ns = own_delay_ns,
                       .blocked_ns = blocked_ns};
     if (plant == Plant::kPageFaults || plant == Plant::kMoreWork) truth.ns = own_cpu_ns;
+    if (plant == Plant::kPageFaults) {
+      truth.ns -= static_cast<uint64_t>(user_share_of_faults_ * static_cast<double>(truth.ns));
+    }
     if (plant == Plant::kPreemption) truth.ns = own_delay_ns;
     // Its account has all of a time off the CPU once that has ended: also what was before.
     const uint64_t before_ns = plant == Plant::kInversion ? from_ns - std::min(from_ns, ran_ns) : 0;
@@ -213,6 +220,7 @@ class HitchPlanter {
   std::atomic<bool> go_{false}, is_ready_{false}, is_walking_{false};
   std::atomic<uint64_t> low_ran_ns_{0};  // when it was on a CPU last, before it was told to go on
   void* memory_ = nullptr;
+  double user_share_of_faults_ = 0;  // of the time that touching new pages takes: no fault as far as samples show
   Helper worker_, low_;  // last: they use the others
 };
 
