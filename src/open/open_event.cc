@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/event/attr.h"
+#include "src/open/breakpoint_check.h"
 #include "src/open/explain.h"
 #include "src/sys/kernel.h"
 
@@ -56,7 +57,11 @@ absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::Laz
   while (true) {
     attr.size = sys::AttrSize(attr);
     opened.fd = sys::OwnedFd(TryOpen(request, attr));
-    if (opened.fd) return opened;
+    if (opened.fd) {
+      if (attr.type != sys::kTypeBreakpoint) return opened;
+      if (absl::Status counted = CheckBreakpoints(request.asked); !counted.ok()) return counted;
+      return opened;
+    }
     const int error = errno;
     if (first_error == 0) first_error = error;
     if ((error == EACCES || error == EPERM) && request.may_restrict_to_user && attr.exclude_kernel == 0) {

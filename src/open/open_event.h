@@ -53,7 +53,7 @@ struct OpenedEvent {
 };
 
 // Returns the event, or a PerfError with the request, the cause here and the remedy (explain.h). Reads the rights only
-// for a PerfError.
+// for a PerfError. A breakpoint is Unavailable where the kernel opens it and counts none (breakpoint_check.h).
 absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::LazyRights& rights);
 
 }  // namespace perfkit::open

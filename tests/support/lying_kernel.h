@@ -22,6 +22,19 @@ int OpenSoftwareInstead(const sys::PerfEventAttr* attr, pid_t pid, int cpu, int 
 // As on some virtual machines: hardware events open, and stay 0.
 inline void MakeHardwareSilent(FakeKernel& fake) { fake.below().perf_event_open = OpenSoftwareInstead<sys::kSwDummy>; }
 
+// As on some virtual machines: breakpoints open, and stay 0.
+inline void MakeBreakpointsSilent(FakeKernel& fake) {
+  fake.below().perf_event_open = [](const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group, unsigned long flags) {
+    sys::PerfEventAttr changed = *attr;
+    if (attr->type == sys::kTypeBreakpoint) {
+      changed.type = sys::kTypeSoftware;
+      changed.config = sys::kSwDummy;
+      changed.config1 = changed.config2 = changed.bp_type = 0;
+    }
+    return sys::kLinux.perf_event_open(&changed, pid, cpu, group, flags);
+  };
+}
+
 // A machine whose hardware events all count, namely nanoseconds.
 inline void MakeHardwareCount(FakeKernel& fake) {
   fake.below().perf_event_open = OpenSoftwareInstead<sys::kSwTaskClock>;
