@@ -91,8 +91,8 @@ endfunction()
 # perfkit_unit_test(<module> SOURCES ... [LIBRARIES ...]): the program <module>_test, run as the current user and as an
 # ordinary user; in a leg as the current user only if what it tests asks for no rights, or is the same code with or without
 # them. Its test cases tagged [.heavy] are a test of their own.
-set(PERFKIT_TESTS_ONCE_IN_LEGS base elf exporters faults faults_dwarf fuzz fuzz_dwarf profile ring session_dwarf step
-    symbolize symbolize_dwarf unwind unwind_dwarf)
+set(PERFKIT_TESTS_ONCE_IN_LEGS base elf exporters faults faults_dwarf fuzz fuzz_dwarf profile ring session session_dwarf
+    step symbolize symbolize_dwarf unwind unwind_dwarf)
 function(perfkit_unit_test module)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   set(target ${module}_test)

@@ -1,15 +1,19 @@
 // The Unwinder on samples of this very program, and on impossible samples.
 #include "perfkit/unwinder.h"
 
+#include <dlfcn.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "perfkit/sampler.h"
 #include "tests/support/counted_new.h"
 #include "tests/support/skip.h"
@@ -64,6 +68,28 @@ struct Recorded {
   }
 };
 
+// For failures: where an address is, by the dynamic linker.
+std::string Whereabouts(uint64_t address) {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(address), &info) == 0) return absl::StrFormat("%#x", address);
+  const char* const name = info.dli_sname != nullptr ? info.dli_sname : "?";
+  return absl::StrFormat("%#x (%s, %s)", address, name, info.dli_fname);
+}
+
+// For failures: the frames that were found, and what the top of the stack holds.
+std::string Describe(const Sample& sample, const UnwoundStack& stack, const std::vector<StackFrame>& frames) {
+  std::string text = absl::StrFormat("%s after %d frames:", StackEndName(stack.end), stack.frames);
+  for (size_t i = 0; i < std::min<size_t>(stack.frames, 8); ++i) text += " " + Whereabouts(frames[i].code());
+  text += "; stack:";
+  const auto bytes = sample.user_stack().bytes;
+  for (size_t at = 0; at + 8 <= std::min<size_t>(bytes.size(), 128); at += 8) {
+    uint64_t word = 0;
+    memcpy(&word, bytes.data() + at, sizeof(word));
+    text += " " + Whereabouts(word);
+  }
+  return text;
+}
+
 Recorded RecordThisProgram() {
   SamplerOptions options;
   options.events = {{.event = "task-clock:u", .rate = Period{200'000}}};
@@ -108,13 +134,14 @@ TEST_CASE("stacks of this program reach their roots, alone and in batches", "[un
   size_t deepest = 0, complete = 0;
   for (const Sample& sample : samples) {
     const UnwoundStack stack = unwinder.Unwind(sample, frames);
-    INFO(StackEndName(stack.end) << " after " << stack.frames << " frames, pc " << std::hex << frames[0].pc);
     // A page of a stack that was never touched ends a dump early, or before it begins.
     const UserStack dump = sample.user_stack();
     const StackEnd short_end = dump.bytes.empty() ? StackEnd::kNoStack : StackEnd::kTruncated;
     // A sanitizer's own code needs more stack than is copied.
     const bool short_dump = testing::kSanitized || dump.bytes.size() < dump.reserved;
-    CHECK((stack.complete() || (short_dump && stack.end == short_end)));
+    const bool is_whole = stack.complete() || (short_dump && stack.end == short_end);
+    INFO((is_whole ? "" : Describe(sample, stack, frames)));
+    CHECK(is_whole);
     complete += stack.complete();
     CHECK(stack.guesses == 0);
     REQUIRE(stack.frames > 0);
