@@ -11,6 +11,8 @@
 //   p99_percent        of 100 frames the second longest, to that without the session
 //   timer_p99_percent  the same of the bare sampling
 //   cpu_percent        the CPU time of the thread that marks frames, to that without the session
+//
+// Game/1khz_all: the session also records wakers with their stacks, and page faults with their memory.
 #include <benchmark/benchmark.h>
 #include <perfkit/session.h>
 
@@ -40,6 +42,11 @@ constexpr int kWarmFrames = 20;
 
 enum Variant { kOff, kTimer, kSession, kVariants };
 
+struct Recording {
+  std::chrono::nanoseconds interval{};
+  bool all = false;  // also wakers, their stacks, and page faults
+};
+
 struct Played {
   double frame_ns = 0, p99_ns = 0, cpu_ns = 0;  // the mean, the second longest of 100, the mean
 };
@@ -58,21 +65,24 @@ Played Measure(const perfkit::FrameHistory& history, int frames) {
 }
 
 // nullopt, with `error`, if it can't be measured here.
-std::optional<Played> Play(game::Screen& screen, Variant variant, std::chrono::nanoseconds interval, int frames,
+std::optional<Played> Play(game::Screen& screen, Variant variant, const Recording& recording, int frames,
                            std::string* error) {
   std::optional<BareSampling> timer;
-  if (variant == kTimer && !timer.emplace(interval).opened()) {
+  if (variant == kTimer && !timer.emplace(recording.interval).opened()) {
     *error = "the clock can't be sampled";
     return std::nullopt;
   }
   game::Game game(screen, {.frames = kWarmFrames + frames});
   std::optional<perfkit::Session> session;
   if (variant == kSession) {
-    absl::StatusOr<perfkit::Session> started = perfkit::Session::Start({.interval = interval,
+    absl::StatusOr<perfkit::Session> started = perfkit::Session::Start({.interval = recording.interval,
                                                                         .clock = perfkit::SessionClock::kWall,
                                                                         .stacks = perfkit::SessionStacks::kLive,
                                                                         .frames = &game.frames(),
-                                                                        .keep = perfkit::KeepFrames{}});
+                                                                        .keep = perfkit::KeepFrames{},
+                                                                        .wakers = recording.all,
+                                                                        .waker_stacks = recording.all,
+                                                                        .page_faults = recording.all});
     if (!started.ok()) {
       *error = std::string(started.status().message());
       return std::nullopt;
@@ -107,7 +117,7 @@ class GameRounds {
   std::map<std::string, std::vector<double>> ratios_;
 };
 
-void PlayRounds(benchmark::State& state, std::chrono::nanoseconds interval, int frames) {
+void PlayRounds(benchmark::State& state, const Recording& recording, int frames) {
   game::Screen screen;
   if (!screen.ok()) return state.SkipWithError("no screen");
   GameRounds rounds;
@@ -118,7 +128,7 @@ void PlayRounds(benchmark::State& state, std::chrono::nanoseconds interval, int 
     std::array<Played, kVariants> played;
     for (const Variant variant : order) {
       std::string error;
-      const std::optional<Played> one = Play(screen, variant, interval, frames, &error);
+      const std::optional<Played> one = Play(screen, variant, recording, frames, &error);
       if (!one) return state.SkipWithError(error.c_str());
       played[variant] = *one;
     }
@@ -131,14 +141,15 @@ void PlayRounds(benchmark::State& state, std::chrono::nanoseconds interval, int 
 }  // namespace
 
 void RegisterGameCases() {
-  const auto add = [&](const char* name, std::chrono::nanoseconds interval) {
-    benchmark::RegisterBenchmark(name, PlayRounds, interval, full_run ? 200 : 5)
+  const auto add = [&](const char* name, const Recording& recording) {
+    benchmark::RegisterBenchmark(name, PlayRounds, recording, full_run ? 200 : 5)
         ->UseManualTime()
         ->Iterations(full_run ? 21 : 1)
         ->Unit(benchmark::kMillisecond);
   };
-  add("Game/1khz", 1ms);
-  add("Game/200hz", 5ms);
+  add("Game/1khz", {.interval = 1ms});
+  add("Game/200hz", {.interval = 5ms});
+  add("Game/1khz_all", {.interval = 1ms, .all = true});
 }
 
 }  // namespace bench

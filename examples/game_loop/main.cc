@@ -55,7 +55,9 @@ absl::StatusOr<perfkit::Profile> Play(game::Game& game) {
                                .frames = &game.frames(),
                                .keep = perfkit::KeepFrames{.on_slow_frame = PrintSlowFrame},
                                .wakers = true,
-                               .preempters = true});
+                               .waker_stacks = true,
+                               .preempters = true,
+                               .page_faults = true});
   game.Run();
   if (!session.ok()) return session.status();
   return session->Stop();
