@@ -207,6 +207,8 @@ int OpenAfterExec(const char* path, int flags) {
     const std::string before = sys::LinkTarget("/proc/" + std::to_string(g_executes) + "/exe");
     kill(g_executes, SIGUSR1);
     while (sys::LinkTarget("/proc/" + std::to_string(g_executes) + "/exe") == before) continue;
+    const auto maps = [&] { return sys::ReadFile(path).value_or(""); };
+    while (maps().find("r-xp") == std::string::npos) continue;  // Its code is mapped a moment later.
   }
   return sys::kLinux.open(path, flags);
 }
