@@ -42,7 +42,8 @@ void UnwindBacklog::Drain(const SampleLayout& layout, Read empty_rings, Add add,
 
 void UnwindBacklog::Empty(const SampleLayout& layout, Read empty_rings, Add add, uint64_t& own_cpu_ns) {
   const uint64_t begun_cpu_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
-  // The last round reads nothing: what came during the one before has left the rings, too. If late, it ends anyway.
+  // The last round reads nothing: what came during the one before has left the rings, too. If late, it ends anyway; if
+  // adding is slow even without dumps, the rest stays in the rings.
   for (bool is_done = waiting_.empty(); !is_done;) {
     {
       const CpuTime cpu_time(own_cpu_ns);
@@ -52,8 +53,10 @@ void UnwindBacklog::Empty(const SampleLayout& layout, Read empty_rings, Add add,
         if (Now() - begun_ns >= kSliceNs) break;
       }
     }
-    is_late_ = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) - begun_cpu_ns > kPatienceNs;
-    if (!waiting_.empty() || !is_late_) Keep(layout, empty_rings);
+    const uint64_t cpu_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) - begun_cpu_ns;
+    is_late_ = cpu_ns > kPatienceNs;
+    const bool is_over = cpu_ns > 2 * kPatienceNs;
+    if (!is_over && (!waiting_.empty() || !is_late_)) Keep(layout, empty_rings);
     is_done = waiting_.empty();
   }
   is_late_ = false;

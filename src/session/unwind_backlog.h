@@ -32,8 +32,9 @@ class UnwindBacklog {
   UnwindBacklog(bool has_dumps, size_t max_bytes) : has_dumps_(has_dumps), max_bytes_(max_bytes) {}
 
   // Empties the rings, and adds all records in their order, also those that wait. The dumps of samples that come while
-  // this has taken more than kPatienceNs of CPU time are dropped, so it ends. Adds to `own_cpu_ns` the CPU time of
-  // adding outside of `empty_rings`.
+  // this has taken more than kPatienceNs of CPU time are dropped. After twice that time it reads no more, so it ends
+  // also if records come faster than they can be added. Adds to `own_cpu_ns` the CPU time of adding outside of
+  // `empty_rings`.
   void Drain(const SampleLayout& layout, Read empty_rings, Add add, uint64_t& own_cpu_ns);
   // Empties the rings, and adds nothing: for callers that can't take records. Does nothing if there is no room.
   void Keep(const SampleLayout& layout, Read empty_rings);

@@ -1,4 +1,7 @@
 # Mutants of src/session: see run.cmake.
+mutant(drain_never_ends FILE src/session/unwind_backlog.cc TEST session_test CASES "[unwind_backlog]"
+       FROM [[const bool is_over = cpu_ns > 2 * kPatienceNs;]] TO [[const bool is_over = false;]]
+       SAYS "If records come faster than they are added, a session's thread never lets go of it: Stop waits for ever.")
 mutant(unwinds_all_before_reading FILE src/session/unwind_backlog.cc TEST session_test CASES "[unwind_backlog]"
        FROM [[if (waiting_.empty() && (!has_dumps_ || Now() - begun_ns < kSliceNs)) return add(record, false);]]
        TO [[if (waiting_.empty()) return add(record, false);]]

@@ -85,7 +85,7 @@ class FullRing {
 
 // What was added, and how long that takes for a sample with a dump.
 struct Added {
-  explicit Added(uint64_t unwind_ns) : unwind_ns(unwind_ns) {}
+  explicit Added(uint64_t unwind_ns, uint64_t bare_ns = 1'000) : unwind_ns(unwind_ns), bare_ns(bare_ns) {}
 
   void operator()(const SamplerRecord& record, const SampleLayout& layout, bool dump_dropped) {
     const std::optional<Sample> sample = Sample::Parse(record, layout);
@@ -97,10 +97,10 @@ struct Added {
     latest_ns = *sample->time_ns();
     weight += record.weight;
     ++(dump_dropped ? dropped : unwound);
-    virtual_ns() += dump_dropped ? 1'000 : unwind_ns;
+    virtual_ns() += dump_dropped ? bare_ns : unwind_ns;
   }
 
-  const uint64_t unwind_ns;
+  const uint64_t unwind_ns, bare_ns;
   uint64_t unwound = 0, dropped = 0, wrong = 0, weight = 0, latest_ns = 0;
 };
 
@@ -154,6 +154,27 @@ TEST_CASE("no sample is lost because unwinding is slow", "[unwind_backlog]") {
     // One stack takes longer than the ring has room for.
     CHECK(added.unwound + added.dropped + ring.lost() + 31 >= ring.came());
   }
+}
+
+TEST_CASE("a drain ends although records come faster than they can be added", "[unwind_backlog]") {
+  testing::FakeKernel fake;
+  WithVirtualClock(fake);
+  FullRing ring(kPeriodNs);
+  Added added(4 * kPeriodNs, 3 * kPeriodNs);
+  UnwindBacklog backlog(true, 4 << 20);
+  uint64_t cpu_ns = 0;
+  for (int i = 0; i < 5; ++i) {
+    ring.Wait();
+    const uint64_t begun_ns = virtual_ns();
+    backlog.Drain(
+        ring.layout(), [&](UnwindBacklog::Visit visit) { ring.Read(visit); },
+        [&](const SamplerRecord& record, bool dropped) { added(record, ring.layout(), dropped); }, cpu_ns);
+    CHECK(backlog.bytes() == 0);
+    CHECK(virtual_ns() - begun_ns < 1'000'000'000);
+  }
+  CHECK(added.wrong == 0);
+  CHECK(ring.lost() > 0);
+  CHECK(added.unwound + added.dropped + ring.lost() + 31 >= ring.came());
 }
 
 // The control: what the kernel drops if rings are emptied only as fast as their stacks are unwound.
