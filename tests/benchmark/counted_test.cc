@@ -182,7 +182,7 @@ TEST_CASE("an empty loop costs nothing: the loop's own part is taken off") {
     min_ns = std::min(min_ns, Column(rows[0], "task-clock[ns]"));
   }
   // Without calibration this is a tenth of the loop's own 0.3 ns or more; noise of the machine may add to it.
-  CHECK(min_ns < 5);
+  if (!testing::kSanitized) CHECK(min_ns < 5);  // whose own part takes as long
 }
 
 TEST_CASE("what has no number has no column, and the label says why") {
