@@ -7,9 +7,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
+#include <vector>
 
+#include "src/sys/fd.h"
+#include "src/sys/files.h"
 #include "src/sys/rights.h"
 #include "tests/support/as_user.h"
 #include "tests/support/fake_kernel.h"
@@ -94,6 +98,29 @@ TEST_CASE("descriptors are what the limit leaves", "[capabilities]") {
   CHECK(absl::IsResourceExhausted(row.status));
 }
 
+TEST_CASE("descriptors that are open are not left", "[capabilities]") {
+  rlimit limit{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const rlimit before = limit;
+  std::vector<sys::OwnedFd> open;
+  for (int i = 0; i < 100; ++i) {
+    open.emplace_back(dup(STDOUT_FILENO));
+    if (!open.back()) SKIP_TEST("this process may not open 100 descriptors");
+  }
+  const auto all_open = sys::ListFolder("/proc/self/fd");
+  REQUIRE(all_open.ok());
+  // Another 20 are enough for the probes.
+  const rlim_t next = static_cast<rlim_t>(std::max(open.back().get() + 1, static_cast<int>(all_open->size())));
+  limit.rlim_cur = next + 20;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) SKIP_TEST("this process may not open 120 descriptors");
+  const Capabilities all = ProbeCapabilities();
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  const Capability& row = all.of(Id::kDescriptors);
+  INFO(row.found << row.cause);
+  CHECK(row.state == CapabilityState::kMissing);
+  CHECK(absl::IsResourceExhausted(row.status));
+}
+
 TEST_CASE("an ordinary user learns which knob it is", "[capabilities]") {
   if (sys::ReadRights().paranoid != 2) SKIP_TEST("kernel.perf_event_paranoid is not 2, its default");
   CHECK(testing::AsOrdinaryUser([] {
@@ -102,9 +129,35 @@ TEST_CASE("an ordinary user learns which knob it is", "[capabilities]") {
     const std::string text = FormatCapabilities(all);
     return all.has(Id::kPerf) && !all.has(Id::kKernelCounting) && cpus.state == CapabilityState::kMissing &&
            cpus.cause.find("perf_event_paranoid is 2") != std::string::npos &&
-           cpus.cause.find("uid " + std::to_string(geteuid())) != std::string::npos && cpus.remedy.find("CAP_PERFMON") != std::string::npos &&
-           absl::IsPermissionDenied(cpus.status) && text.find(cpus.cause.substr(0, 20)) != std::string::npos;
+           cpus.cause.find("uid " + std::to_string(geteuid())) != std::string::npos &&
+           cpus.remedy.find("CAP_PERFMON") != std::string::npos && absl::IsPermissionDenied(cpus.status) &&
+           text.find(cpus.cause.substr(0, 20)) != std::string::npos;
   }));
+}
+
+TEST_CASE("the remedy for the kernel's part is not to leave it out", "[capabilities]") {
+  if (sys::ReadRights().paranoid != 2) SKIP_TEST("kernel.perf_event_paranoid is not 2, its default");
+  CHECK(testing::AsOrdinaryUser([] {
+    const Capabilities all = ProbeCapabilities();
+    const Capability& row = all.of(Id::kKernelCounting);
+    printf("%s: %s\n", row.cause.c_str(), row.remedy.c_str());
+    return !all.has(Id::kPerf) ||
+           (row.state == CapabilityState::kMissing && row.remedy.find(":u") == std::string::npos &&
+            row.remedy.find("perf_event_paranoid=1") != std::string::npos);
+  }));
+}
+
+TEST_CASE("whole CPUs are tried on all tasks, not on this thread", "[capabilities]") {
+  FakeKernel fake;
+  fake.below().perf_event_open = [](const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group,
+                                    unsigned long flags) {
+    if (pid != -1) return sys::kLinux.perf_event_open(attr, pid, cpu, group, flags);
+    errno = EACCES;
+    return -1;
+  };
+  const Capability row = ProbeCapabilities().of(Id::kCpuWide);
+  CHECK(row.state == CapabilityState::kMissing);
+  CHECK(absl::IsPermissionDenied(row.status));
 }
 
 TEST_CASE("without perf at all the report still stands", "[capabilities]") {
@@ -136,6 +189,17 @@ TEST_CASE("a filter on perf_event_open is not taken for a missing PMU or an old 
     CHECK(row.remedy.find("hypervisor") == std::string::npos);
     CHECK(row.remedy.find("Linux 5.13") == std::string::npos);
   }
+}
+
+TEST_CASE("a process without descriptors is not advised to enable a PMU", "[capabilities]") {
+  FakeKernel fake;
+  fake.FailAll(Call::kPerfEventOpen, EMFILE);
+  const Capability row = ProbeCapabilities().of(Id::kPmu);
+  INFO(row.cause << "; " << row.remedy);
+  CHECK(row.state == CapabilityState::kMissing);
+  CHECK(absl::IsResourceExhausted(row.status));
+  CHECK(row.remedy.find("ulimit -n") != std::string::npos);
+  CHECK(row.remedy.find("hypervisor") == std::string::npos);
 }
 
 TEST_CASE("an event that opens and stays 0 is no PMU", "[capabilities]") {
