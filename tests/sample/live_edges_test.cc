@@ -23,7 +23,8 @@ void SpinCpu(uint64_t ns) {
   while (testing::NowNs(CLOCK_THREAD_CPUTIME_ID) < until) testing::Spin(1000);
 }
 
-Sampler OpenLive(const SamplerOptions& options = LiveOptions(10'000), Target target = Target::ThisThread()) {
+Sampler OpenLive(const SamplerOptions& options = LiveOptions(testing::Bearable(10'000)),
+                 Target target = Target::ThisThread()) {
   auto sampler = Sampler::Open(options, target);
   INFO(sampler.status().ToString());
   REQUIRE(sampler.ok());
@@ -63,7 +64,7 @@ TEST_CASE("samplers come and go while their threads run", "[live][edges][law]") 
   testing::Spinners spinners(4);
   uint64_t stacks = 0;
   for (int i = 0; i < 30 || stacks == 0; ++i) {
-    Sampler sampler = OpenLive(LiveOptions(10'000), Target::AllThreads());
+    Sampler sampler = OpenLive(LiveOptions(testing::Bearable(10'000)), Target::AllThreads());
     testing::Sleep(3'000'000);
     sampler.Drain(
         [&](const SamplerRecord& record) { stacks += LiveStack::Parse(record, sampler.layout()).has_value(); });
@@ -117,7 +118,7 @@ constexpr int kMayBeInterrupted = 0;
 
 TEST_CASE("no system call is interrupted by a sample", "[live][edges][law]") {
   for (const bool user_only : {true, false}) {
-    SamplerOptions options = LiveOptions(10'000);
+    SamplerOptions options = LiveOptions(testing::Bearable(10'000));
     options.user_only = user_only;
     Sampler sampler = OpenLive(options);
     CHECK(Interrupted(sampler) <= kMayBeInterrupted);
@@ -135,7 +136,7 @@ class SpoilingWalker : public FlatWalker {
 };
 
 TEST_CASE("errno is as it was", "[live][edges][law]") {
-  Sampler sampler = OpenLive(LiveOptions(10'000, SpoilingWalker::Make));
+  Sampler sampler = OpenLive(LiveOptions(testing::Bearable(10'000), SpoilingWalker::Make));
   uint64_t wrong = 0;
   const uint64_t until = testing::NowNs(CLOCK_THREAD_CPUTIME_ID) + 50'000'000;
   while (testing::NowNs(CLOCK_THREAD_CPUTIME_ID) < until) {
@@ -161,7 +162,7 @@ class FrameTellingWalker : public FlatWalker {
 };
 
 TEST_CASE("a thread's alternate stack is what the handler runs on", "[live][edges][law]") {
-  Sampler sampler = OpenLive(LiveOptions(10'000, FrameTellingWalker::Make), Target::AllThreads());
+  Sampler sampler = OpenLive(LiveOptions(testing::Bearable(10'000), FrameTellingWalker::Make), Target::AllThreads());
   std::thread([] {
     std::vector<char> memory(64 << 10);
     stack_t stack{}, before{};
@@ -221,7 +222,7 @@ TEST_CASE("a handler of SIGTRAP that was there gets its traps still", "[live][ed
     struct sigaction act {};
     act.sa_handler = [](int) { traps = traps + 1; };
     sigaction(SIGTRAP, &act, nullptr);
-    auto sampler = Sampler::Open(LiveOptions(10'000));
+    auto sampler = Sampler::Open(LiveOptions(testing::Bearable(10'000)));
     if (!sampler.ok() || !sampler->Start().ok()) _exit(2);
     for (int i = 0; i < 1000; ++i) {
       raise(SIGTRAP);
@@ -239,13 +240,13 @@ TEST_CASE("a handler of SIGTRAP that was there gets its traps still", "[live][ed
 }
 
 TEST_CASE("the child of a fork has nothing of its parent's, and may sample itself", "[live][edges][law]") {
-  Sampler sampler = OpenLive(LiveOptions(10'000), Target::AllThreads());
-  SpinCpu(5'000'000);
+  Sampler sampler = OpenLive(LiveOptions(testing::Bearable(10'000)), Target::AllThreads());
+  SpinCpu(20'000'000);
   const pid_t child = fork();
   if (child == 0) {
     SpinCpu(20'000'000);
     const bool empty = sampler.Drain([](const SamplerRecord&) {}) == 0;
-    auto own = Sampler::Open(LiveOptions(10'000));
+    auto own = Sampler::Open(LiveOptions(testing::Bearable(10'000)));
     if (!own.ok() || !own->Start().ok()) _exit(2);
     SpinCpu(20'000'000);
     if (!own->Stop().ok()) _exit(3);
@@ -260,7 +261,7 @@ TEST_CASE("the child of a fork has nothing of its parent's, and may sample itsel
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(status == 0);
-  SpinCpu(5'000'000);
+  SpinCpu(20'000'000);
   CHECK(StacksOf(sampler) > 20);
 }
 
@@ -285,7 +286,7 @@ TEST_CASE("instructions that are counted by stepping are the same under samples"
   if (!stepper.ok() && absl::IsUnavailable(stepper.status())) SKIP_TEST(stepper.status().ToString());
   REQUIRE(stepper.ok());
   const auto count = [&] {
-    const auto stepped = stepper->Run([](void*) { testing::Spin(testing::kSanitized ? 2'000 : 20'000); }, nullptr);
+    const auto stepped = stepper->Run([](void*) { testing::Spin(2'000); }, nullptr);
     INFO(stepped.status());
     REQUIRE(stepped.ok());
     return stepped->instructions;

@@ -156,7 +156,7 @@ TEST_CASE("a stack says how many calls of its middle were left out", "[live][law
 // Returns false if more records than a few were late: the kernel's own are, where its CPUs are taken away.
 bool IsMergedInOrder() {
   testing::Spinners spinners(4);
-  auto sampler = Sampler::Open(LiveOptions(5000, FrameWalker::Make), Target::AllThreads());
+  auto sampler = Sampler::Open(LiveOptions(testing::Bearable(5000), FrameWalker::Make), Target::AllThreads());
   REQUIRE(sampler.ok());
   REQUIRE(sampler->Start().ok());
   testing::LiveTally tally;

@@ -74,7 +74,7 @@ class HandlerWatch {
 TEST_CASE("the handler calls no allocator and takes no lock", "[live][storm][law]") {
   if (PERFKIT_INTERPOSED == 0) SKIP_TEST("a sanitizer has the allocator, or this is not glibc");
   const uint64_t before = __atomic_load_n(&g_mallocs, __ATOMIC_RELAXED) + __atomic_load_n(&g_locks, __ATOMIC_RELAXED);
-  auto sampler = Sampler::Open(LiveOptions(10'000, FrameWalker::Make), Target::AllThreads());
+  auto sampler = Sampler::Open(LiveOptions(testing::Bearable(10'000), FrameWalker::Make), Target::AllThreads());
   REQUIRE(sampler.ok());
   const HandlerWatch watch;
   REQUIRE(sampler->Start().ok());
@@ -176,23 +176,9 @@ struct Weather {
   }
 };
 
-// 10 kHz, or so often that signals take about an eighth of the time: on some virtual machines one takes 60 us, and
-// threads that handle nothing else get nowhere.
-uint64_t BearableFrequency() {
-  constexpr int kSignals = 200;
-  struct sigaction act {}, before {};
-  act.sa_handler = [](int) {};
-  sigaction(SIGUSR2, &act, &before);
-  const uint64_t from = testing::NowNs(CLOCK_THREAD_CPUTIME_ID);
-  for (int i = 0; i < kSignals; ++i) raise(SIGUSR2);
-  const uint64_t signal_ns = (testing::NowNs(CLOCK_THREAD_CPUTIME_ID) - from) / kSignals;
-  sigaction(SIGUSR2, &before, nullptr);
-  return std::clamp<uint64_t>(1'000'000'000 / (8 * signal_ns + 1), 100, 10'000);
-}
-
 void LiveStorm(uint64_t seconds) {
   if (testing::kSanitized) SKIP_TEST("sanitizers do not stand forks and jumps among threads");
-  const uint64_t frequency = BearableFrequency();
+  const uint64_t frequency = testing::Bearable(10'000);
   SamplerOptions options = LiveOptions(frequency, FrameWalker::Make);
   options.events.push_back({.event = "page-faults:u", .rate = Period{70'000 / frequency}});
   auto sampler = Sampler::Open(options, Target::AllThreads());
