@@ -167,6 +167,43 @@ TEST_CASE("a thread that ends while a group is attached to all is left out", "[c
   ending.join();
 }
 
+TEST_CASE("a thread is counted without those that it starts", "[counter_set][target]") {
+  std::atomic<pid_t> tid{0};
+  std::atomic<int> step{0};
+  uint64_t own = 0;
+  const auto reach = [&](int next) {
+    step = next;
+    step.notify_all();
+  };
+  std::thread counted([&] {
+    FreshPages memory(350);
+    const testing::OtherFaults others;
+    tid = gettid();
+    tid.notify_all();
+    step.wait(0);
+    memory.Touch(300, 50);
+    std::thread([&] { memory.Touch(0, 300); }).join();
+    reach(2);
+    step.wait(2);
+    own = others.Beside(0);
+  });
+  tid.wait(0);
+  const auto set = CounterSet::Open({event::kPageFaults}, Target::Thread(tid));
+  Snapshot begin, end;
+  if (set.ok()) set->Read(begin);
+  reach(1);
+  step.wait(1);
+  if (set.ok()) set->Read(end);
+  reach(3);
+  counted.join();
+  INFO(set.status().ToString());
+  REQUIRE(set.ok());
+  const Count count = set->Difference(begin, end, 0);
+  CAPTURE(count.value, own);
+  CHECK(count.value >= 50);
+  CHECK(count.value <= own + (testing::kSanitized ? 100 : 0));
+}
+
 TEST_CASE("targets: another thread, this process's threads, the system", "[counter_set][target][law]") {
   SECTION("a thread that ended is not found") {
     CHECK(absl::IsNotFound(Counter::Open(event::kPageFaults, Target::Thread(1 << 22)).status()));

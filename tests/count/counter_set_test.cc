@@ -231,6 +231,7 @@ TEST_CASE("another thread gets no number, and is told so", "[counter_set]") {
   CHECK(count.validity.has(Validity::kOtherThread));
   CHECK(count.scaled() == std::nullopt);
   CHECK(count.coverage() == 0);
+  CHECK(set.Difference(end, begin, 1).validity == Validity{Validity::kOtherThread});  // It begins there.
 }
 
 TEST_CASE("a later thread at the same address is not taken for the one that was counted", "[counter_set]") {

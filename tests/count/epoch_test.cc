@@ -82,6 +82,33 @@ TEST_CASE("a clock that was read across a switch is not given out, nor does a la
   CHECK(plan.last_time_ns == given_out);
 }
 
+TEST_CASE("a clock whose base is too old is not read fast", "[epoch]") {
+  const GuardedCpu cpu;
+  detail::ReadPlan plan = PlanOfClock(cpu);
+  plan.base.ticks -= 1'000'000;
+  Snapshot now;
+  REQUIRE(Reader::ReadFast(plan, now));
+  const uint64_t last_ns = plan.last_time_ns;
+  plan.max_age_ticks = 1000;
+  CHECK(!Reader::ReadFast(plan, now));
+  plan.max_age_ticks = 0;
+  CHECK(!Reader::ReadFast(plan, now));
+  CHECK(plan.last_time_ns == last_ns);
+}
+
+TEST_CASE("a base that is half written gives no clock", "[epoch]") {
+  const GuardedCpu cpu;
+  detail::ReadPlan plan = PlanOfClock(cpu);
+  plan.last_time_ns = 77;
+  plan.base.version = 3;  // As a signal handler finds it that interrupts the renewal.
+  Snapshot now;
+  CHECK(!Reader::ReadFast(plan, now));
+  CHECK(plan.last_time_ns == 77);
+  plan.base.version = 4;
+  CHECK(Reader::ReadFast(plan, now));
+  CHECK(plan.last_time_ns == now.values[0]);
+}
+
 // How often reads leave the CPU before the kernel looks.
 int g_sleeps = 0;
 

@@ -54,7 +54,16 @@ TEST_CASE("scope totals: a pair over two threads adds nothing but to cross_threa
   CHECK(total.cross_thread() == 1);
   CHECK(total.scopes() == 0);
   CHECK(total.count(reader, 0).validity == Validity{Validity::kOtherThread});
+  total.Add(reader, elsewhere, At(5));
+  CHECK(total.cross_thread() == 2);
+  CHECK(total.scopes() == 0);
+  CHECK(total.count(reader, 0).validity == Validity{Validity::kOtherThread});
+  elsewhere.missing = 0b011;  // As of a set that cannot read there at all.
+  total.Add(reader, elsewhere, At(5));
   total.Add(reader, At(5), At(6));
+  CHECK(total.cross_thread() == 3);
+  CHECK(total.scopes() == 1);
+  CHECK(total.count(reader, 0).validity == Validity{Validity::kUserOnly});
   CHECK(total.count(reader, 0).value == 1);
 }
 

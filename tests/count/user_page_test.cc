@@ -1,7 +1,10 @@
 // The user page: registers of every width, the laps of a counter, times, and what is refused.
 #include "perfkit/detail/user_page.h"
 
+#include <linux/perf_event.h>
+
 #include <catch2/catch.hpp>
+#include <cstring>
 
 #include "tests/count/fake_page.h"
 
@@ -247,6 +250,56 @@ TEST_CASE("both times of a reading advance by as much", "[user_page]") {
       page, count, [](uint32_t) { return uint64_t{0}; }, 50));
   CHECK(count.enabled_ns == 1050);
   CHECK(count.running_ns == 650);
+}
+
+// Returns the page that a reader sees if the kernel has written `page`.
+UserPage AsUserPage(const perf_event_mmap_page& page) {
+  UserPage seen;
+  static_assert(sizeof(seen) <= sizeof(page));
+  std::memcpy(&seen, &page, sizeof(seen));
+  return seen;
+}
+
+TEST_CASE("each capability is at the bit of the kernel's header", "[user_page]") {
+  const auto bits = [](auto set) {
+    perf_event_mmap_page page{};
+    set(page);
+    return AsUserPage(page).capabilities;
+  };
+  CHECK(bits([](perf_event_mmap_page& page) { page.cap_user_rdpmc = 1; }) == UserPage::kCanReadCounter);
+  CHECK(bits([](perf_event_mmap_page& page) { page.cap_user_time = 1; }) == UserPage::kCanTellTime);
+  CHECK(bits([](perf_event_mmap_page& page) { page.cap_user_time_short = 1; }) == UserPage::kShortTicks);
+}
+
+TEST_CASE("a page of the kernel's header is read with its own count and times", "[user_page]") {
+  perf_event_mmap_page page{};
+  page.lock = 2;
+  page.index = 8;
+  page.offset = 40;
+  page.pmc_width = 48;
+  page.time_enabled = 1000;
+  page.time_running = 600;
+  page.cap_user_rdpmc = 1;
+  page.time_mult = 3;
+  page.time_shift = 1;
+  page.time_offset = 5;
+  page.time_cycles = 0x100;
+  page.time_mask = 0xff;
+  const auto read = [&] {
+    UserCount count;
+    REQUIRE(ReadWith(
+        AsUserPage(page), count, [](uint32_t n) { return uint64_t{n == 7 ? 2u : 0xbadu}; }, 10));
+    CHECK(count.value == 42);
+    return count;
+  };
+  CHECK(read().enabled_ns == 1000);
+  CHECK(read().running_ns == 600);
+  page.cap_user_time = 1;
+  CHECK(read().enabled_ns == 1000 + 5 + 10 * 3 / 2);
+  CHECK(read().running_ns == 600 + 5 + 10 * 3 / 2);
+  page.cap_user_time_short = 1;
+  CHECK(read().enabled_ns == 1000 + 5 + (0x100 + 10) * 3 / 2);
+  CHECK(read().running_ns == 600 + 5 + (0x100 + 10) * 3 / 2);
 }
 
 }  // namespace

@@ -111,6 +111,13 @@ TEST_CASE("clocks count nanoseconds, and three events are raised in kernel code"
   CHECK(kernel_side == std::set<std::string_view>{"context-switches", "cpu-migrations", "cgroup-switches"});
 }
 
+TEST_CASE("a null pointer is a name that no event has", "[table]") {
+  const EventSpec spec(static_cast<const char*>(nullptr));
+  CHECK(spec.text.empty());
+  CHECK_FALSE(spec.type);
+  CHECK(FindTableEvent(spec.text) == nullptr);
+}
+
 TEST_CASE("what is no name is not found", "[table]") {
   for (const char* name : {"", "cycle", "CYCLES", "Page-Faults", "L1-DCACHE-LOADS", "L1-dcache-", "L1-dcache-loads-",
                            "L1-dcache--loads", "loads", "misses", "L1-dcache-loads-stores", "LLC-misses-miss",

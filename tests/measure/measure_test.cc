@@ -211,6 +211,7 @@ TEST_CASE("an exception goes on to the caller, and the next measurement is whole
   CHECK_THROWS_WITH(Compare(
                         {kInstructions}, [] {}, always),
                     "at once");
+  CHECK_THROWS_WITH(Compare({kInstructions}, always, [] {}), "at once");
   CHECK_THROWS_WITH(Scaling({kInstructions}, [&](uint64_t) { return always(); }, {1, 2}), "at once");
   CHECK(Exactly(Measure({kPageFaults}, [] {}), kPageFaults) == 0);
 }

@@ -1,5 +1,6 @@
 // Backward rings: the records come newest first, and overwritten ones are counted.
 #include <catch2/catch.hpp>
+#include <stdexcept>
 
 #include "perfkit/ring_reader.h"
 #include "tests/support/record_builder.h"
@@ -73,6 +74,26 @@ TEST_CASE("what a visitor leaves in a backward ring is skipped, and rewinding br
   ring.WriteBackward(Stamped(6, 3));
   CHECK(Stamps(reader, stats) == std::vector<uint64_t>{6});
 }
+
+#if defined(__cpp_exceptions) && !defined(PERFKIT_NO_EXCEPTIONS)
+TEST_CASE("what a visitor that throws leaves in a backward ring is skipped", "[ring][overwrite]") {
+  MemoryRing ring(1024);
+  RingReader reader = RingReader::Overwrite(&ring.page(), ring.data());
+  for (uint64_t i = 1; i <= 5; ++i) ring.WriteBackward(Stamped(i, 3));
+  uint64_t visited = 0;
+  const auto third_throws = [&](const RawRecord&) {
+    if (++visited == 3) throw std::runtime_error("the third");
+  };
+  CHECK_THROWS_WITH(reader.Drain(third_throws), "the third");
+  CHECK(reader.stats().records == 3);
+  CHECK(reader.stats().bytes == 3 * 32);
+  CHECK(reader.stats().skipped_bytes == 2 * 32);
+  CHECK(!reader.has_records());
+  ring.WriteBackward(Stamped(6, 3));
+  DrainStats stats;
+  CHECK(Stamps(reader, stats) == std::vector<uint64_t>{6});
+}
+#endif
 
 TEST_CASE("damage in a backward ring is malformed, a cut oldest record is not", "[ring][overwrite]") {
   MemoryRing ring(256);

@@ -38,7 +38,7 @@ void CheckWho(const SampleId& who, const AttrBits& bits) {
 }
 
 // Parses `body` as a Record with each trailer, and truncated at each 8 bytes, where it must be rejected. A record that
-// ends in a text may be truncated within its padding.
+// ends in a text may be truncated within its padding. Time and id of a truncated record are words of its own, or none.
 template <class Record>
 Record Trip(const RecordBuilder& body, RecordType type, uint16_t misc = 0) {
   for (uint64_t mask = 0; mask < 64; ++mask) {
@@ -63,6 +63,11 @@ Record Trip(const RecordBuilder& body, RecordType type, uint16_t misc = 0) {
   for (size_t size = 8; size < bytes.size(); size += 8) {
     const std::string cut = bytes.substr(0, size);
     if (!Record::Parse(AsRecord(cut), layout)) ++refused;
+    // In a ring, another record is before it. The trailer of kWho ends in time, id, stream, CPU and identifier.
+    const std::string ring = bytes + cut;
+    const RawRecord record = AsRecord(std::string_view(ring).substr(bytes.size()));
+    CHECK(layout.TimeOf(record).has_value() == (size >= 8 + 5 * 8));
+    CHECK(layout.IdOf(record).has_value() == (size >= 8 + 8));
   }
   CHECK(refused > 0);
   RawRecord other = AsRecord(bytes);

@@ -2,6 +2,7 @@
 #include "perfkit/ring_reader.h"
 
 #include <catch2/catch.hpp>
+#include <stdexcept>
 
 #include "tests/support/record_builder.h"
 
@@ -96,6 +97,28 @@ TEST_CASE("a drain may end early: by number, or by a visitor that has had enough
   CHECK(reader.Drain(in_turn).records == 5);
   CHECK(reader.stats().records == 10);
 }
+
+#if defined(__cpp_exceptions) && !defined(PERFKIT_NO_EXCEPTIONS)
+TEST_CASE("after a visitor that throws, the next drain begins with the next record", "[ring]") {
+  MemoryRing ring(1024);
+  RingReader reader(&ring.page(), ring.data());
+  for (uint64_t i = 0; i < 10; ++i) REQUIRE(ring.Write(Numbered(1, i)));
+  uint64_t next = 0;
+  const auto third_throws = [&](const RawRecord& record) {
+    CHECK(detail::Load<uint64_t>(record.body().data()) == next++);
+    if (next == 3) throw std::runtime_error("the third");
+  };
+  CHECK_THROWS_WITH(reader.Drain(third_throws), "the third");
+  CHECK(ring.page().data_tail == 3 * 16);
+  CHECK(reader.stats().records == 3);
+  CHECK(reader.stats().bytes == 3 * 16);
+  CHECK(reader.Drain(third_throws).records == 7);
+  CHECK(next == 10);
+  CHECK(ring.page().data_tail == 10 * 16);
+  CHECK(reader.stats().records == 10);
+  CHECK(reader.stats().malformed == 0);
+}
+#endif
 
 TEST_CASE("a long drain gives room back before its end", "[ring]") {
   MemoryRing ring(1024);

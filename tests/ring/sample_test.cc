@@ -128,22 +128,27 @@ TEST_CASE("a truncated sample is none, at every 8 bytes, and never more than its
 }
 
 TEST_CASE("no 8 bytes of a sample can make its views reach outside", "[sample][corrupt]") {
-  const AttrBits bits = Bits(kAllFields);
-  const SampleLayout layout(bits);
-  const std::string whole = BuildSample(bits);
-  size_t refused = 0, accepted = 0;
-  for (size_t at = 8; at + 8 <= whole.size(); at += 4) {
-    for (const uint64_t value : {uint64_t{0}, uint64_t{1}, uint64_t{40}, uint64_t{0xffff}, uint64_t{1} << 31,
-                                 ~uint64_t{0}, uint64_t{1} << 61, (uint64_t{1} << 61) + 1, uint64_t{1} << 63}) {
-      std::string changed = whole;
-      std::memcpy(changed.data() + at, &value, 8);
-      const std::optional<Sample> sample = Sample::Parse(AsRecord(changed), layout);
-      sample ? ++accepted : ++refused;
-      if (sample) CHECK(!Describe(*sample).empty());  // reads it all
+  for (const uint64_t branch_sample_type : {kBranchHwIndex, kBranchHwIndex | kBranchCounters}) {
+    AttrBits bits = Bits(kAllFields);
+    bits.branch_sample_type = branch_sample_type;
+    const SampleLayout layout(bits);
+    const std::string whole = BuildSample(bits);
+    size_t refused = 0, accepted = 0;
+    for (size_t at = 8; at + 8 <= whole.size(); at += 4) {
+      for (const uint64_t value : {uint64_t{0}, uint64_t{1}, uint64_t{40}, uint64_t{0xffff}, uint64_t{1} << 31,
+                                   ~uint64_t{0}, uint64_t{1} << 61, (uint64_t{1} << 61) + 1, uint64_t{1} << 63}) {
+        std::string changed = whole;
+        std::memcpy(changed.data() + at, &value, 8);
+        const std::optional<Sample> sample = Sample::Parse(AsRecord(changed), layout);
+        sample ? ++accepted : ++refused;
+        if (!sample) continue;
+        REQUIRE(sample->branches().counters.size() <= changed.size() / 8);
+        CHECK(!Describe(*sample).empty());  // reads it all
+      }
     }
+    CHECK(refused > 20);
+    CHECK(accepted > 100);
   }
-  CHECK(refused > 20);
-  CHECK(accepted > 100);
 }
 
 TEST_CASE("what follows the last known field passes through", "[sample]") {

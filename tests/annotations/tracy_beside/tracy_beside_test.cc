@@ -160,6 +160,26 @@ TEST_CASE("tracy beside: Tracy gets its own arguments, and a frame's counts as p
   CHECK(told == std::vector<std::string>{"frame ", "frame audio", "start job", "end job", "begin off 0 0", "end "});
 }
 
+TEST_CASE("tracy beside: an event that cannot be counted has no plot and no text") {
+  FrameCounter frames({.events = {"page-faults", "no-such-event"}});
+  if (!frames.reason(0).empty()) SKIP_TEST(std::string(frames.reason(0)));
+  CHECK_FALSE(frames.reason(1).empty());
+  UseAnnotations(&frames);
+  std::vector<std::string>& told = tracy::Told();
+  FrameMark;
+  told.clear();
+  { ZoneScopedN("zone"); }
+  FrameMark;
+  UseAnnotations(nullptr);
+  REQUIRE(told.size() == 5);
+  CHECK(told[0] == "begin zone 0 0");
+  CHECK(told[1].starts_with("text page-faults: "));
+  CHECK(told[1].find("no-such-event") == std::string::npos);
+  CHECK(told[2] == "end ");
+  CHECK(told[3] == "frame ");
+  CHECK(told[4] == "plot page-faults " + std::to_string(frames.last().values[0]));
+}
+
 TEST_CASE("tracy beside: without a FrameCounter, Tracy gets everything, and no counts") {
   UseAnnotations(nullptr);
   std::vector<std::string>& told = tracy::Told();
