@@ -1,7 +1,6 @@
 // Shared by the tests of live stacks: walkers without tables, threads to be sampled, and a tally of a drain.
 #pragma once
 
-#include <signal.h>
 #include <sys/uio.h>
 #include <ucontext.h>
 
@@ -17,6 +16,7 @@
 #include "src/base/in_handler.h"
 #include "src/unwind/live_walker.h"
 #include "tests/sample/support.h"
+#include "tests/support/bearable.h"
 
 namespace perfkit::testing {
 
@@ -92,23 +92,6 @@ class FrameWalker : public FlatWalker {
     return syscall(SYS_process_vm_readv, getpid(), &to, 1ul, &from, 1ul, 0ul) == sizeof(record);
   }
 };
-
-// Returns `hz`, or less, so that signals take at most an eighth of a thread's time. On some virtual machines one takes
-// 60 us and more; if handling one takes until the next one comes, the thread does nothing else.
-inline uint64_t Bearable(uint64_t hz) {
-  static const uint64_t bearable = [] {
-    constexpr int kSignals = 200;
-    struct sigaction act {}, before {};
-    act.sa_handler = [](int) {};
-    sigaction(SIGUSR2, &act, &before);
-    const uint64_t from = NowNs(CLOCK_THREAD_CPUTIME_ID);
-    for (int i = 0; i < kSignals; ++i) raise(SIGUSR2);
-    const uint64_t signal_ns = (NowNs(CLOCK_THREAD_CPUTIME_ID) - from) / kSignals;
-    sigaction(SIGUSR2, &before, nullptr);
-    return std::max<uint64_t>(1'000'000'000 / (8 * signal_ns + 1), 200);
-  }();
-  return std::min(hz, bearable);
-}
 
 inline SamplerOptions LiveOptions(uint64_t hz, std::unique_ptr<unwind::LiveWalker> (*stacks)() = FlatWalker::Make) {
   SamplerOptions options;

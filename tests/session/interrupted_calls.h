@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "perfkit/session.h"
+#include "tests/support/bearable.h"
 #include "tests/support/work.h"
 
 namespace perfkit::session {
@@ -108,7 +109,9 @@ class InterruptedCalls {
 
 // The shortest interval at which a sampled thread still gets on: a sanitizer's handler of a live stack takes up to 100 us
 // where the hypervisor makes signals slow.
-inline constexpr std::chrono::microseconds kOften{testing::kSanitized ? 500 : 20};
+inline std::chrono::nanoseconds Often() {
+  return std::chrono::nanoseconds(1'000'000'000 / testing::Bearable(testing::kSanitized ? 2'000 : 50'000));
+}
 
 // Threads sleep in system calls while a session with these options runs: none may be interrupted.
 inline void CheckInterruptsNone(const SessionOptions& options) {

@@ -32,7 +32,7 @@ TEST_CASE("an interrupted call is counted", "[session][interrupted_calls][law]")
 }
 
 TEST_CASE("a session of the wall clock interrupts no system call", "[session][interrupted_calls][law]") {
-  CheckInterruptsNone({.interval = kOften, .clock = SessionClock::kWall, .stacks = SessionStacks::kNone, .lines = false});
+  CheckInterruptsNone({.interval = Often(), .clock = SessionClock::kWall, .stacks = SessionStacks::kNone, .lines = false});
 }
 
 }  // namespace

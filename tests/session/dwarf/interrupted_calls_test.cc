@@ -26,7 +26,7 @@ bool SignalsWait() {
 TEST_CASE("stacks of a session interrupt no system call", "[session][interrupted_calls][law]") {
   const SessionStacks stacks = GENERATE(SessionStacks::kDumps, SessionStacks::kBest);
   CheckInterruptsNone(
-      {.interval = kOften, .clock = SessionClock::kWall, .stacks = stacks, .user_only = !SignalsWait(), .lines = false});
+      {.interval = Often(), .clock = SessionClock::kWall, .stacks = stacks, .user_only = !SignalsWait(), .lines = false});
 }
 
 }  // namespace

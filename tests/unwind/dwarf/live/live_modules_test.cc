@@ -17,6 +17,7 @@
 #include "perfkit/sampler.h"
 #include "perfkit/live_unwinder.h"
 #include "src/unwind/dwarf/live/live_tables.h"
+#include "tests/support/bearable.h"
 #include "tests/support/run.h"
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
@@ -292,12 +293,13 @@ void Storm(LiveUnwinder& unwinder, const TwoPlugins& plugins, StormSize size) {
   sigemptyset(&any);
   sigaddset(&any, SIGUSR2);
   pthread_sigmask(SIG_BLOCK, &any, &old);  // of all threads but one, and those that it makes
-  const auto set_timer = [&any](int loop) {
+  const long each_ns = 1'000'000'000 / static_cast<long>(testing::Bearable(10'000));
+  const auto set_timer = [&any, each_ns](int loop) {
     if (loop == StormWeather::kLoopOfThreads) pthread_sigmask(SIG_UNBLOCK, &any, nullptr);
-    return StormTimer(SIGUSR1, 100'000, static_cast<pid_t>(syscall(SYS_gettid)));
+    return StormTimer(SIGUSR1, each_ns, static_cast<pid_t>(syscall(SYS_gettid)));
   };
   {
-    const StormTimer timer(SIGUSR2, 100'000, 0);
+    const StormTimer timer(SIGUSR2, each_ns, 0);
     const StormWeather weather(plugins, set_timer);
     const auto end = std::chrono::steady_clock::now() + kLongestStorm;
     const auto is_over = [&] { return storm_walks >= size.stacks && unwinder.stats().changes >= size.changes; };
@@ -347,7 +349,7 @@ void CheckSampledStorm(StormSize size) {
   const TwoPlugins plugins("");
   if (!plugins.ok()) SKIP_TEST("there is no compiler here");
   SamplerOptions options;
-  options.events = {{.event = "cpu-clock", .rate = Frequency{10'000}}};
+  options.events = {{.event = "cpu-clock", .rate = Frequency{testing::Bearable(10'000)}}};
   options.user_only = true;
   options.stack = CallStack::Live(LiveStacks);
   auto sampler = Sampler::Open(options, Target::AllThreads());

@@ -1,0 +1,34 @@
+// How often threads can be interrupted and still get on.
+#pragma once
+
+#include <signal.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace perfkit::testing {
+
+// Returns `hz`, or less, so that signals take at most an eighth of a thread's time. On some virtual machines one takes
+// 60 us and more; if handling one takes until the next one comes, the thread does nothing else.
+inline uint64_t Bearable(uint64_t hz) {
+  static const uint64_t bearable = [] {
+    constexpr int kSignals = 200;
+    const auto cpu_ns = [] {
+      timespec time{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+      return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+    };
+    struct sigaction act {}, before {};
+    act.sa_handler = [](int) {};
+    sigaction(SIGUSR2, &act, &before);
+    const uint64_t from = cpu_ns();
+    for (int i = 0; i < kSignals; ++i) raise(SIGUSR2);
+    const uint64_t signal_ns = (cpu_ns() - from) / kSignals;
+    sigaction(SIGUSR2, &before, nullptr);
+    return std::max<uint64_t>(1'000'000'000 / (8 * signal_ns + 1), 200);
+  }();
+  return std::min(hz, bearable);
+}
+
+}  // namespace perfkit::testing
