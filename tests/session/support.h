@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "perfkit/session.h"
+#include "src/profile/stolen_time.h"
 #include "src/sys/clock.h"
 
 namespace perfkit::session {
@@ -78,6 +79,15 @@ inline bool HasFunction(const Profile& profile, uint32_t stack, std::string_view
 
 inline std::vector<SampledEvent> ClockAndFaults() {
   return {{.event = "task-clock", .rate = Period{500'000}}, {.event = "page-faults", .rate = Period{1}}};
+}
+
+// The counters of a profile that a FrameCounter counted: without the time that a hypervisor took.
+inline std::vector<ProfileCounter> FrameCounts(const Profile& profile) {
+  std::vector<ProfileCounter> counts;
+  for (const ProfileCounter& counter : profile.counters) {
+    if (profile.strings[counter.name] != profile::kStolenCounter) counts.push_back(counter);
+  }
+  return counts;
 }
 
 }  // namespace perfkit::session

@@ -130,14 +130,15 @@ TEST_CASE("zones, frames and counts of a profile are the FrameCounter's", "[sess
     if (zone.is_frame) told.push_back(zone);
   }
   REQUIRE(told.size() == 20);
-  REQUIRE(profile->counters.size() == 2);
+  const std::vector<ProfileCounter> counts = FrameCounts(*profile);
+  REQUIRE(counts.size() == 2);
   const size_t first = frames.history().size() - 20;
   for (size_t i = 0; i < 20; ++i) {
     const FrameRecord& counted = frames.history()[first + i];
     CHECK(profile->strings[told[i].name] == "frame " + std::to_string(counted.number));
     for (size_t event = 0; event < 2; ++event) {
       if (counted.missing != 0) continue;
-      const ProfileCounter& counter = profile->counters[event];
+      const ProfileCounter& counter = counts[event];
       const std::string title = profile->strings[counter.name];
       CHECK(title.starts_with(frames.name(event)));
       const bool user_only = frames.FormatZones().find("page-faults (user space only)") != std::string::npos;
@@ -147,7 +148,7 @@ TEST_CASE("zones, frames and counts of a profile are the FrameCounter's", "[sess
       CHECK(counter.points[i].time_ns <= told[i].to_ns);
     }
   }
-  CHECK((profile->counters[0].unit == ProfileUnit::kNanoseconds && profile->counters[1].unit == ProfileUnit::kCount));
+  CHECK((counts[0].unit == ProfileUnit::kNanoseconds && counts[1].unit == ProfileUnit::kCount));
 }
 
 // How far the zone's share of the workers' samples is from its share of their CPU time, by their own clocks.
