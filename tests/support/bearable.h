@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "tests/support/work.h"
+
 namespace perfkit::testing {
 
 // Returns `hz`, or less, so that signals take at most an eighth of a thread's time. On some virtual machines one takes
@@ -14,17 +16,12 @@ namespace perfkit::testing {
 inline uint64_t Bearable(uint64_t hz) {
   static const uint64_t bearable = [] {
     constexpr int kSignals = 200;
-    const auto cpu_ns = [] {
-      timespec time{};
-      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-      return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-    };
     struct sigaction act {}, before {};
     act.sa_handler = [](int) {};
     sigaction(SIGUSR2, &act, &before);
-    const uint64_t from = cpu_ns();
+    const uint64_t from = NowNs(CLOCK_THREAD_CPUTIME_ID);
     for (int i = 0; i < kSignals; ++i) raise(SIGUSR2);
-    const uint64_t signal_ns = (cpu_ns() - from) / kSignals;
+    const uint64_t signal_ns = (NowNs(CLOCK_THREAD_CPUTIME_ID) - from) / kSignals;
     sigaction(SIGUSR2, &before, nullptr);
     return std::max<uint64_t>(1'000'000'000 / (8 * signal_ns + 1), 200);
   }();

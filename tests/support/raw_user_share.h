@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "tests/support/work.h"
+
 namespace perfkit::testing {
 
 // Returns the share of the calling thread's CPU time in `work` in which the kernel's timer, each 100 us, found it in user
@@ -31,16 +33,11 @@ double UserShareOf(Work&& work) {
   const int fd = static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
   void* const ring = mmap(nullptr, page + kRingBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (fd < 0 || ring == MAP_FAILED) std::abort();
-  const auto cpu_ns = [] {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-  };
-  const uint64_t from_ns = cpu_ns();
+  const uint64_t from_ns = NowNs(CLOCK_THREAD_CPUTIME_ID);
   ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
   work();
   ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-  const uint64_t passed_ns = std::max<uint64_t>(cpu_ns() - from_ns, 1);
+  const uint64_t passed_ns = std::max<uint64_t>(NowNs(CLOCK_THREAD_CPUTIME_ID) - from_ns, 1);
   // With no field asked for, a sample is a header of 8 bytes.
   const uint64_t samples = static_cast<perf_event_mmap_page*>(ring)->data_head / sizeof(perf_event_header);
   munmap(ring, page + kRingBytes);
