@@ -75,7 +75,7 @@ struct LossInterval {
   uint32_t ring = 0;
 };
 
-// A change of what is sampled, made to keep SamplerOptions::cpu_budget.
+// A change of what is sampled: to keep SamplerOptions::cpu_budget, or so that sampled threads advance.
 struct SamplerDecision {
   enum class What : uint8_t {
     kStackBytes,  // The size of stacks: bytes of a dump, or calls of a chain.
@@ -86,11 +86,15 @@ struct SamplerDecision {
     kCost,      // The cost exceeded the budget.
     kLoss,      // Samples were lost in two windows in a row.
     kHeadroom,  // The cost was far below the budget for a while.
+    // Live stacks: a sampled thread did not advance, because handling one signal took until the next one came. The
+    // event was disabled at once, for all threads that share it, and the next Drain lowers the rate. If Stop comes
+    // before it, the rate stays: `from` is `to`.
+    kNoProgress,
   };
   What what = What::kSamples;
   Why why = Why::kCost;
   uint64_t from = 0, to = 0;        // Bytes, calls, or the factor.
-  double cost = 0;                  // Cost in the window before, as a fraction of one CPU.
+  double cost = 0;                  // Cost in the window before, as a fraction of one CPU. kNoProgress: 0.
   uint64_t from_ns = 0, to_ns = 0;  // No event was counted in this interval, by SamplerOptions::clock_id.
 };
 

@@ -13,6 +13,7 @@
 #include "src/sys/handler_calls.h"
 #include "src/sys/kernel.h"
 #include "src/sys/rseq.h"
+#include "src/unwind/machine.h"
 
 namespace perfkit::sample {
 namespace {
@@ -87,15 +88,29 @@ PERFKIT_IN_HANDLER void LiveStackHandler::Skip(uint32_t number, StackSkip why) {
   __atomic_add_fetch(skipped_ + event * kStackSkips + static_cast<size_t>(why), 1, __ATOMIC_RELAXED);
 }
 
+PERFKIT_IN_HANDLER void LiveStackHandler::Guard(pid_t tid, uint32_t number, bool stale, uint64_t now_ns,
+                                                const ucontext_t& registers) {
+  using unwind::ThisMachine;
+  constexpr size_t kPc = ThisMachine::kContext[ThisMachine::kPc], kSp = ThisMachine::kContext[ThisMachine::kSp];
+  const auto* const context = reinterpret_cast<const std::byte*>(&registers);
+  const uint64_t pc = *reinterpret_cast<const uint64_t*>(context + kPc);
+  const uint64_t sp = *reinterpret_cast<const uint64_t*>(context + kSp);
+  if (!progress_.IsStuck(tid, pc, sp, stale, now_ns)) return;
+  switches_.SwitchOff(number);
+  uint64_t none = 0;
+  __atomic_compare_exchange_n(&switched_off_ns_, &none, now_ns, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 PERFKIT_IN_HANDLER void LiveStackHandler::OnSample(void* self, uint32_t number, bool stale,
                                                    const ucontext_t& registers) {
   auto& handler = *static_cast<LiveStackHandler*>(self);
+  const pid_t tid = sys::HandlerTid();
+  const uint64_t now = sys::HandlerNow(handler.clock_);
   // From here on each return has counted the signal, or has left a record.
+  handler.Guard(tid, number, stale, now, registers);
   if (stale) return handler.Skip(number, StackSkip::kStale);
   if (__atomic_load_n(&handler.paused_, __ATOMIC_RELAXED) != 0) return handler.Skip(number, StackSkip::kPaused);
   bool nested = false;
-  const pid_t tid = sys::HandlerTid();
-  const uint64_t now = sys::HandlerNow(handler.clock_);
   StackRing* ring = handler.rings_.Enter(tid, now, nested);
   // No ring is free: takes over the ring of a thread that has ended, if the reader has not given it back yet.
   if (ring == nullptr) ring = handler.rings_.EnterEnded(tid, now);

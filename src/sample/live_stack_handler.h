@@ -7,6 +7,9 @@
 // quarter of the thread's time, and samples in between have no stack. Walks are timed by the wall clock, which is cheap
 // but includes time off the CPU. After a walk that seems long, walks and pauses are timed by the thread's CPU time
 // until they are short again.
+//
+// The kernel's part of a signal can't be skipped. If it alone takes until the next signal, the handler disables the
+// event (ProgressWatch); the reader opens it again at a lower rate.
 #pragma once
 
 #include <sys/types.h>
@@ -20,6 +23,8 @@
 #include "perfkit/sampler_stats.h"
 #include "perfkit/stack_frame.h"
 #include "src/sample/plan.h"
+#include "src/sample/progress_watch.h"
+#include "src/sample/signal_switches.h"
 #include "src/sample/stack_rings.h"
 #include "src/sys/sample_signals.h"
 #include "src/unwind/live_walker.h"
@@ -61,15 +66,24 @@ class LiveStackHandler {
   // Sets the maximum number of frames of later walks.
   void Limit(uint32_t frames) { rings_.Limit(frames); }
   void Pause(bool pause);
+  // Returns the descriptors that the handler may disable.
+  SignalSwitches& switches() { return switches_; }
+  // Returns when the handler first disabled an event since the last call; 0 if it has not.
+  uint64_t TakeSwitchedOffNs() { return __atomic_exchange_n(&switched_off_ns_, 0, __ATOMIC_RELAXED); }
   uint64_t skipped(size_t event, StackSkip why) const;
   StackRings& rings() { return rings_; }
 
   // Releases the claim in a forked child.
-  void OnForkedChild() { claim_->OnForkedChild(); }
+  void OnForkedChild() {
+    claim_->OnForkedChild();
+    switches_.OnForkedChild();
+  }
 
  private:
   // Called by the signal's dispatcher, in a signal handler, as are the methods up to Write.
   static void OnSample(void* self, uint32_t number, bool stale, const ucontext_t& registers);
+  // Disables the event if its signals keep the thread from advancing.
+  void Guard(pid_t tid, uint32_t number, bool stale, uint64_t now_ns, const ucontext_t& registers);
   // Walks the stack and writes its record.
   void Take(StackRing& ring, uint32_t number, const ucontext_t& registers);
   // Counts a signal without a stack.
@@ -86,6 +100,9 @@ class LiveStackHandler {
   const uint32_t pid_;
   uint32_t paused_ = 0;
   StackRings rings_;
+  ProgressWatch progress_;
+  SignalSwitches switches_;
+  uint64_t switched_off_ns_ = 0;
   // Handlers read plain arrays only: PERFKIT_IN_HANDLER.
   Field trailer_[detail::kTrailer.size()];
   uint32_t trailer_fields_ = 0;

@@ -53,7 +53,7 @@ absl::Status LiveStackReader::Open(Plan& plan) {
   if (!handler.ok()) return handler.status();
   handler_ = *std::move(handler);
   gone_on_.resize(plan_.events().size());
-  plan.SetSignals(handler_->SigData());
+  plan.SetSignals(handler_->SigData(), handler_->switches());
   return absl::OkStatus();
 }
 
@@ -165,6 +165,12 @@ void LiveStackReader::Pause(bool pause) {
 
 void LiveStackReader::Limit(uint32_t frames) {
   if (is_open() && frames != 0) handler_->Limit(frames);
+}
+
+uint64_t LiveStackReader::SwitchedOffSince() {
+  const uint64_t since_ns = is_open() ? handler_->TakeSwitchedOffNs() : 0;
+  if (switched_off_ns_ == 0) switched_off_ns_ = since_ns;
+  return switched_off_ns_;
 }
 
 void LiveStackReader::OnForkedChild() {

@@ -59,6 +59,10 @@ class LiveStackReader {
   void Limit(uint32_t frames);
   // Returns the time of handlers since the last call, in nanoseconds.
   uint64_t TakeHandlersNs() { return is_open() ? handler_->rings().TakeHandlerNs() : 0; }
+  // Returns when a handler first disabled an event since the last ForgetSwitchedOff, because a thread did not advance;
+  // 0 if none has.
+  uint64_t SwitchedOffSince();
+  void ForgetSwitchedOff() { switched_off_ns_ = 0; }
   void OnForkedChild();
 
  private:
@@ -73,6 +77,7 @@ class LiveStackReader {
   // event, the number of stacks whose thread had continued since its sample.
   std::unordered_map<uint32_t, uint64_t> last_ips_;
   std::vector<uint64_t> gone_on_;
+  uint64_t switched_off_ns_ = 0;  // SwitchedOffSince
 };
 
 }  // namespace perfkit::sample

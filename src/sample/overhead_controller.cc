@@ -22,7 +22,7 @@ std::optional<SamplerDecision> OverheadController::Judge(const Window& window) {
   if (lossy_ >= kLossyWindows) return Down(Why::kLoss, cost, 2);
   const bool headroom = window.lost == 0 && cost * kHeadroom < budget_;
   calm_ = headroom ? calm_ + 1 : 0;
-  return now_ != full_ && calm_ >= backoff_ ? Up(cost) : std::nullopt;
+  return now_ != Highest() && calm_ >= backoff_ ? Up(cost) : std::nullopt;
 }
 
 SamplerDecision OverheadController::Take(What what, Why why, double cost, uint32_t to) {
@@ -30,6 +30,12 @@ SamplerDecision OverheadController::Take(What what, Why why, double cost, uint32
   SamplerDecision decision{.what = what, .why = why, .from = rung, .to = to, .cost = cost};
   rung = to;
   return decision;
+}
+
+SamplerDecision OverheadController::LetAdvance() {
+  calm_ = 0;
+  min_slower_ = std::min(now_.slower * kNoProgressFactor, kSlowest);
+  return Take(What::kSamples, Why::kNoProgress, 0, min_slower_);
 }
 
 // A step up that has to be undone was too early: the next one waits twice as long.
@@ -51,7 +57,9 @@ std::optional<SamplerDecision> OverheadController::Up(double cost) {
   calm_ = 0;
   if (since_climb_ != UINT32_MAX) backoff_ = kFirstBackoff;  // The last step up has held.
   since_climb_ = 0;
-  if (now_.slower > 1) return Take(What::kSamples, Why::kHeadroom, cost, now_.slower / 2);
+  if (now_.slower > min_slower_) {
+    return Take(What::kSamples, Why::kHeadroom, cost, std::max(now_.slower / 2, min_slower_));
+  }
   if (stack_stuck_) return std::nullopt;
   if (now_.stack == 0) return Take(What::kStack, Why::kHeadroom, cost, std::min(min_stack_, full_.stack));
   return Take(What::kStackBytes, Why::kHeadroom, cost, std::min(2 * now_.stack, full_.stack));

@@ -39,6 +39,7 @@ class OverheadController {
   static constexpr double kHeadroom = 3;  // There is headroom if the cost is below the budget divided by this.
   static constexpr uint32_t kSlowest = 1 << 20;
   static constexpr uint32_t kMaxAtOnce = 64;
+  static constexpr uint32_t kNoProgressFactor = 8;
 
   // `full` is the level that was asked for; stacks shorter than `min_stack` are useless.
   OverheadController(double budget, const SamplingLevel& full, uint32_t min_stack)
@@ -46,6 +47,9 @@ class OverheadController {
 
   // Returns the decision that this window leads to, without its times, and changes level(); nullopt if there is none.
   std::optional<SamplerDecision> Judge(const Window& window);
+  // Returns the decision that follows from a thread that does not advance, with a budget or without: samples become
+  // kNoProgressFactor times as rare and never again more frequent.
+  SamplerDecision LetAdvance();
   // Restores the level before the decision.
   void Undo(const SamplerDecision& decision);
   // The decision failed: restores the level before it. A stack that can't be changed is not tried again.
@@ -55,6 +59,8 @@ class OverheadController {
   bool has_budget() const { return budget_ > 0; }
 
  private:
+  // Returns the level above which no step up leads.
+  SamplingLevel Highest() const { return {full_.stack, min_slower_}; }
   // The decisions to reduce by `factor`, and to restore one step.
   std::optional<SamplerDecision> Down(SamplerDecision::Why why, double cost, double factor);
   std::optional<SamplerDecision> Up(double cost);
@@ -64,6 +70,7 @@ class OverheadController {
   double budget_;
   SamplingLevel full_, now_;
   uint32_t min_stack_;
+  uint32_t min_slower_ = 1;            // The least SamplingLevel::slower with which threads advance.
   bool stack_stuck_ = false;           // A decision about the stack has failed.
   uint32_t lossy_ = 0, calm_ = 0;      // Consecutive windows with losses, and with headroom.
   uint32_t backoff_ = kFirstBackoff;   // Windows with headroom that are required before a step up.

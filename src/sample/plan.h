@@ -19,6 +19,8 @@
 
 namespace perfkit::sample {
 
+class SignalSwitches;
+
 // The maximum size of a dump: perf_event_header.size has 16 bits, and the other fields of the record must fit, too.
 inline constexpr uint32_t kLargestStack = (1 << 16) - 4096;
 // The number that a sample's signal carries: the event's index, and the thread that the event was opened for.
@@ -49,8 +51,12 @@ class Plan {
   const SampleLayout& layout() const { return layout_; }
   // Returns true if threads walk their own stacks, in the signals of their samples.
   bool live() const { return options_.stack.kind == CallStack::Kind::kLive; }
-  // Sets attr.sig_data of all events, without their numbers (SignalNumber).
-  void SetSignals(uint64_t sig_data) { sig_data_ = sig_data; }
+  // Sets attr.sig_data of all events, without their numbers (SignalNumber), and what disables them by their numbers.
+  void SetSignals(uint64_t sig_data, SignalSwitches& switches) {
+    sig_data_ = sig_data;
+    switches_ = &switches;
+  }
+  SignalSwitches* switches() const { return switches_; }
   uint64_t SigData(uint32_t event, pid_t owner) const { return sig_data_ | SignalNumber::Of(event, owner); }
   // Returns true if descriptors send the signals (F_SETSIG), because the kernel lacks attr.sigtrap. Then each thread
   // has events of its own.
@@ -114,8 +120,8 @@ class Plan {
   uint32_t MinStack() const;
   // Returns an estimate of the kernel's CPU time for one sample, in nanoseconds.
   uint64_t SampleCostNs(size_t event, const SamplingLevel& level) const;
-  // Further nanoseconds of a sample in the kernel, beside a dumped or live stack, for the kernel's part of its chain: six
-  // frames, as most samples have, on a virtual machine with Linux 6.18.
+  // Further nanoseconds of a sample in the kernel, beside a dumped or live stack, for the kernel's part of its chain:
+  // six frames, as most samples have, on a virtual machine with Linux 6.18.
   static constexpr uint64_t kKernelChainNs = 1300;
   // Returns true if dumped and live stacks have the kernel's part as a chain.
   bool has_kernel_chain() const {
@@ -167,6 +173,7 @@ class Plan {
   bool counts_lost_ = true;
   bool any_followers_ = false;
   uint64_t sig_data_ = 0;
+  SignalSwitches* switches_ = nullptr;
   bool by_descriptor_ = false;
 };
 

@@ -59,11 +59,13 @@ absl::StatusOr<RingEvent> OpenRingEvent(const Plan& plan, const SamplingLevel& l
                                         const open::TaskCpu& task_cpu, const open::OutputRing& ring) {
   open::OpenRequest request = plan.EventRequest(event, part, level);
   // The signal brings these 64 bits along (si_perf_data): they say whose it is.
-  if (request.attr.sigtrap != 0) request.attr.sig_data = plan.SigData(event, task_cpu.pid);
+  const bool signals = request.attr.sigtrap != 0;
+  if (signals) request.attr.sig_data = plan.SigData(event, task_cpu.pid);
   absl::StatusOr<open::OpenedEvent> opened = OpenAt(task_cpu, std::move(request), plan);
   if (!opened.ok()) return opened.status();
   RingEvent ring_event;
-  ring_event.fd = std::move(opened->fd);
+  ring_event.fd = SignallingFd(std::move(opened->fd));
+  if (signals) ring_event.fd.AddTo(*plan.switches(), SignalNumber::Of(event, task_cpu.pid));
   ring_event.event = event;
   ring_event.tid = task_cpu.pid;
   ring_event.cpu = task_cpu.cpu;
@@ -98,7 +100,7 @@ absl::Status CheckFits(const Plan& plan, uint32_t event) {
     absl::StatusOr<open::OpenedEvent> opened = OpenAt(task_cpu, request, plan);
     if (!opened.ok()) return opened.status();
     RingEvent trial;
-    trial.fd = std::move(opened->fd);
+    trial.fd = SignallingFd(std::move(opened->fd));
     trial.event = event;
     if (absl::Status status = OpenFollowers(plan, part, task_cpu, trial); !status.ok()) return status;
   }
@@ -110,7 +112,7 @@ absl::StatusOr<RingEvent> OpenTrackingEvent(const Plan& plan, open::OpenRequest 
   absl::StatusOr<open::OpenedEvent> opened = OpenAt(task_cpu, std::move(request), plan);
   if (!opened.ok()) return opened.status();
   RingEvent ring_event;
-  ring_event.fd = std::move(opened->fd);
+  ring_event.fd = SignallingFd(std::move(opened->fd));
   ring_event.tid = task_cpu.pid;
   if (absl::Status status = Connect(ring_event, ring); !status.ok()) return status;
   return ring_event;

@@ -11,6 +11,7 @@
 #include "src/open/output_ring.h"
 #include "src/open/task_cpu.h"
 #include "src/sample/plan.h"
+#include "src/sample/signal_switches.h"
 
 namespace perfkit::sample {
 
@@ -23,7 +24,7 @@ struct EventCount {
 struct RingEvent {
   static constexpr uint32_t kTracking = SamplerRecord::kNoEvent;
 
-  sys::OwnedFd fd;
+  SignallingFd fd;
   std::vector<sys::OwnedFd> followers;  // Declared after `fd`: closed before their leader.
   uint64_t id = 0;
   uint32_t event = kTracking;

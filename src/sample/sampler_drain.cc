@@ -274,6 +274,7 @@ void SamplerImpl::EnforceBudget(Visit visit, size_t max_records) {
   if (losses_.is_paused()) return;
   if (!is_running()) return AdoptRates(visit, max_records);
   rings_.SwitchOnStuck();
+  LetThreadsAdvance(visit, max_records);
   AdoptStack(visit, max_records);
   AdoptRates(visit, max_records);
   if (!budget_.is_due()) return;
@@ -321,7 +322,7 @@ void SamplerImpl::AdoptRates(Visit visit, size_t max_records) {
   }
 }
 
-void SamplerImpl::CarryOut(SamplerDecision& decision, Visit visit, size_t max_records) {
+bool SamplerImpl::CarryOut(SamplerDecision& decision, Visit visit, size_t max_records) {
   const uint64_t begun = CpuNow();
   absl::Cleanup undo = [&] { budget_.Undo(decision); };  // If the visitor throws.
   const absl::Status status = Change(budget_.level(), decision, visit, max_records);
@@ -333,6 +334,7 @@ void SamplerImpl::CarryOut(SamplerDecision& decision, Visit visit, size_t max_re
     budget_.Refused(decision);
   }
   accounting_.own_cpu_ns += CpuNow() - begun;
+  return status.ok();
 }
 
 // The handler makes live stacks shorter, so the events stay.
@@ -350,7 +352,7 @@ absl::Status SamplerImpl::Change(const SamplingLevel& level, SamplerDecision& de
     if (absl::Status status = replacer_.Open(level); !status.ok()) return status;
   }
   RingSet& active = rings_.active;
-  decision.from_ns = Now();
+  if (decision.from_ns == 0) decision.from_ns = Now();
   // An event that can't be disabled at the second try either continues until it is closed.
   if (!active.SwitchEvents(false, plan_.inherits()).ok()) (void)active.SwitchEvents(false, plan_.inherits());
   absl::Cleanup go_on = [&] {  // If the visitor throws.
@@ -370,15 +372,6 @@ absl::Status SamplerImpl::Change(const SamplingLevel& level, SamplerDecision& de
   live_.Limit(level_.stack);
   (void)active.SwitchEvents(true, plan_.inherits());  // SamplerRings::SwitchOnStuck tries again.
   decision.to_ns = Now();
-  return status;
-}
-
-absl::Status SamplerImpl::ChangeRates(const SamplingLevel& level) {
-  const SamplingLevel before = std::exchange(level_, level);
-  absl::Status status = ApplyRates(false);
-  if (status.ok()) return status;
-  level_ = before;
-  (void)ApplyRates(false);  // An event that can't be restored keeps its true weight.
   return status;
 }
 

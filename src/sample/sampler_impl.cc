@@ -185,6 +185,15 @@ absl::Status SamplerImpl::Stop() {
   state_ = State::kStopped;
   if (!states_.empty()) states_.back().Close();  // No sample comes after what would still be read.
   const absl::Status status = rings_.active.SwitchAll(false, plan_.target().inherit);
+  if (live_.SwitchedOffSince() != 0) {
+    accounting_.AddDecision({.what = SamplerDecision::What::kSamples,
+                             .why = SamplerDecision::Why::kNoProgress,
+                             .from = level_.slower,
+                             .to = level_.slower,
+                             .from_ns = live_.SwitchedOffSince(),
+                             .to_ns = Now()});
+    live_.ForgetSwitchedOff();
+  }
   // If threads may have two copies of an event, their FORK and EXIT records are needed even between Stop and Start.
   if (duplicates_.expects_duplicates()) return status;
   const absl::Status side = rings_.side.SwitchAll(false, plan_.target().inherit);
@@ -255,6 +264,24 @@ absl::Status SamplerImpl::ApplyRates(bool on) {
     }
   }
   return failed;
+}
+
+// If it fails or the visitor throws, the next drain tries again: until then the events are off.
+void SamplerImpl::LetThreadsAdvance(Visit visit, size_t max_records) {
+  const uint64_t since_ns = live_.SwitchedOffSince();
+  if (since_ns == 0) return;
+  SamplerDecision decision = budget_.LetAdvance();
+  decision.from_ns = since_ns;
+  if (CarryOut(decision, visit, max_records)) live_.ForgetSwitchedOff();
+}
+
+absl::Status SamplerImpl::ChangeRates(const SamplingLevel& level) {
+  const SamplingLevel before = std::exchange(level_, level);
+  absl::Status status = ApplyRates(false);
+  if (status.ok()) return status;
+  level_ = before;
+  (void)ApplyRates(false);  // An event that can't be restored keeps its true weight.
+  return status;
 }
 
 // The event is disabled during the change, for two reasons. When it is enabled again, it starts with a whole period

@@ -101,10 +101,13 @@ class SamplerImpl {
 
   // Called after each drain: measures the cost, and carries out a decision.
   void EnforceBudget(Visit visit, size_t max_records);
+  // Lowers the rate if a handler has disabled events, because a thread did not advance.
+  void LetThreadsAdvance(Visit visit, size_t max_records);
   // Carry out SetStackBytes and SetRate.
   void AdoptStack(Visit visit, size_t max_records);
   void AdoptRates(Visit visit, size_t max_records);
-  void CarryOut(SamplerDecision& decision, Visit visit, size_t max_records);
+  // Returns true if it succeeded.
+  bool CarryOut(SamplerDecision& decision, Visit visit, size_t max_records);
   bool NeedsAnew(const SamplingLevel& level) const;
   absl::Status Change(const SamplingLevel& level, SamplerDecision& decision, Visit visit, size_t max_records);
   absl::Status ChangeRates(const SamplingLevel& level);
@@ -125,7 +128,7 @@ class SamplerImpl {
   EventReplacer replacer_;
   RingDrain drain_;
   std::deque<SynthesizedRecords> states_;  // What existed at each start; the last one, and those that were not given.
-  uint32_t wanted_stack_ = 0;  // Requested bytes of a dump; 0 means no request.
+  uint32_t wanted_stack_ = 0;              // Requested bytes of a dump; 0 means no request.
   // Events are to be replaced: threads that have inherited them still have the old rate, or their owners are no longer
   // known.
   bool anew_due_ = false;

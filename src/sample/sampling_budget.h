@@ -30,6 +30,8 @@ class SamplingBudget {
   bool is_due() const;
   // Judges the window, after AddCosts. Returns what to do; nullopt if nothing.
   std::optional<SamplerDecision> Judge();
+  // OverheadController::LetAdvance.
+  SamplerDecision LetAdvance() { return controller_.LetAdvance(); }
   // Returns the level that the decisions lead to.
   const SamplingLevel& level() const { return controller_.level(); }
   // The decision was not carried out: a visitor threw.

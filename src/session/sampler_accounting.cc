@@ -13,7 +13,8 @@ namespace {
 
 std::string DescribeDecision(const SamplerDecision& decision) {
   constexpr std::string_view kWhat[] = {"bytes or calls of a stack", "stacks", "one sample in"};
-  constexpr std::string_view kWhy[] = {"the CPU budget", "losses", "headroom"};
+  constexpr std::string_view kWhy[] = {"the CPU budget", "losses", "headroom",
+                                       "a thread that did not advance between two signals"};
   return absl::StrFormat("at %d ns, because of %s: %s from %d to %d", decision.from_ns,
                          kWhy[static_cast<size_t>(decision.why)], kWhat[static_cast<size_t>(decision.what)],
                          decision.from, decision.to);

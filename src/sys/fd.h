@@ -25,6 +25,8 @@ class OwnedFd {
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
 
+  // Gives up the descriptor without closing it.
+  int Release() { return std::exchange(fd_, -1); }
   void Reset() {
     if (fd_ >= 0) kernel().close(std::exchange(fd_, -1));
   }

@@ -7,6 +7,7 @@
 
 #include "src/base/in_handler.h"
 #include "src/base/sanitizers.h"
+#include "src/sys/perf_abi.h"
 
 namespace perfkit::sys {
 namespace {
@@ -30,6 +31,8 @@ PERFKIT_IN_HANDLER bool HandlerThreadExists(pid_t tid) {
   errno = before;
   return !ended;
 }
+
+PERFKIT_IN_HANDLER void HandlerDisableEvent(int fd) { (void)::syscall(SYS_ioctl, fd, kIocDisable, 0); }
 
 PERFKIT_IN_HANDLER uint64_t HandlerNow(clockid_t clock) {
   timespec now;

@@ -16,6 +16,9 @@ pid_t HandlerTid();
 // visible.
 bool HandlerThreadExists(pid_t tid);
 
+// Disables the perf event with that descriptor, and all events that inherited it. errno may change.
+void HandlerDisableEvent(int fd);
+
 // Returns the time of `clock` in nanoseconds; 0 if there is no such clock. Takes about 25 ns for the system's clocks,
 // by the vDSO, and about 200 ns for clocks of CPU time.
 uint64_t HandlerNow(clockid_t clock);

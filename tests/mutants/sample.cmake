@@ -82,3 +82,31 @@ mutant(last_descriptors_are_taken FILE src/sample/sampler_impl.cc TEST sample_te
 mutant(kernel_chains_cost_nothing FILE src/sample/sampler_drain.cc TEST sample_test CASES "[kernel_chain]"
        FROM [[accounting_.kernel_cpu_ns += Plan::kKernelChainNs;]] TO [[{}]]
        SAYS "Samples in the kernel with dumped stacks cost more than a sampler's budget knows of.")
+mutant(stuck_thread_is_helped_late FILE src/sample/progress_watch.h TEST sample_test CASES "[progress]"
+       FROM [[if (last.stale < kStaleSignals)]] TO [[if (last.stale <= kStaleSignals)]]
+       SAYS "A count is off by one.")
+mutant(stuck_thread_is_never_noticed FILE src/sample/live_stack_handler.cc TEST sample_test CASES "[progress]"
+       FROM [[  switches_.SwitchOff(number);
+]]
+       TO [[]]
+       SAYS "A thread whose samples cause the next sample is in the handler for ever.")
+mutant(slow_loop_is_stuck FILE src/sample/progress_watch.h TEST sample_test CASES "[progress]"
+       FROM [[ || now_ns - last.time_ns > kMaxGapNs) last.stale]] TO [[) last.stale]]
+       SAYS "A loop that unblocks SIGTRAP at one place loses its rate.")
+mutant(busy_loop_is_stuck FILE src/sample/progress_watch.h TEST sample_test CASES "[progress]"
+       FROM [[last.stale += stale ? 1 : 0;]] TO [[last.stale += 1;]]
+       SAYS "A loop of one instruction loses its rate.")
+mutant(rate_climbs_to_no_progress FILE src/sample/overhead_controller.h TEST sample_test CASES "[overhead_controller]"
+       FROM [[return {full_.stack, min_slower_};]] TO [[return {full_.stack, 1};]]
+       SAYS "A budget with headroom makes steps up that lead nowhere.")
+mutant(closed_descriptor_is_switched_off FILE src/sample/signal_switches.cc TEST sample_test CASES "[switches]"
+       FROM [[__atomic_store_n(&WordAt(at), 0, __ATOMIC_SEQ_CST);]] TO [[]]
+       SAYS "The event that gets the number of a closed descriptor is disabled.")
+mutant(switched_off_until_the_next_decision FILE src/sample/sampler_impl.cc TEST sample_test CASES "[progress]"
+       FROM [[  decision.from_ns = since_ns;
+]]
+       TO [[]]
+       SAYS "The interval without samples is told too short.")
+mutant(switched_off_and_stopped FILE src/sample/sampler_impl.cc TEST sample_test CASES "[progress]"
+       FROM [[if (live_.SwitchedOffSince() != 0) {]] TO [[if (false) {]]
+       SAYS "A sampler that was stopped before it was drained does not say that its event was off.")

@@ -47,6 +47,34 @@ TEST_CASE("without a budget nothing is ever given up", "[overhead_controller]") 
   for (int i = 0; i < 10; ++i) CHECK_FALSE(controller.Judge(Costs(100, 1000)));
 }
 
+TEST_CASE("a thread that does not advance makes samples rarer for good, with a budget and without",
+          "[overhead_controller]") {
+  for (const double budget : {0.0, 0.01}) {
+    CAPTURE(budget);
+    OverheadController controller(budget, {.stack = 127}, 8);
+    const SamplerDecision first = controller.LetAdvance();
+    CHECK((first.what == What::kSamples && first.why == Why::kNoProgress && first.from == 1 && first.to == 8));
+    CHECK(first.cost == 0);
+    CHECK(controller.LetAdvance().to == 64);
+    CHECK(controller.level() == SamplingLevel{127, 64});
+    for (int i = 0; i < 1000; ++i) CHECK_FALSE(controller.Judge(Costs(0)));  // Headroom leads back to 64, not below.
+    if (budget == 0) continue;
+    while (controller.level().slower < 100) REQUIRE(controller.Judge(Costs(1)));
+    while (controller.level() != SamplingLevel{127, 64}) (void)controller.Judge(Costs(0));
+    for (int i = 0; i < 1000; ++i) CHECK_FALSE(controller.Judge(Costs(0)));
+  }
+}
+
+TEST_CASE("a rate that could not be lowered for a thread that does not advance is lowered by the next decision",
+          "[overhead_controller]") {
+  OverheadController controller(0, {.stack = 127}, 8);
+  controller.Refused(controller.LetAdvance());
+  CHECK(controller.level() == SamplingLevel{127, 1});
+  CHECK(controller.LetAdvance().to == 8);
+  for (int i = 0; i < 40; ++i) (void)controller.LetAdvance();
+  CHECK(controller.level().slower == OverheadController::kSlowest);
+}
+
 TEST_CASE("one loss is borne, one after the other is not", "[overhead_controller]") {
   OverheadController controller(1, {}, 512);
   CHECK_FALSE(controller.Judge(Costs(0.5, 10)));
