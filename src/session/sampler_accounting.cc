@@ -11,13 +11,21 @@
 namespace perfkit::session {
 namespace {
 
+std::string DescribeChange(const SamplerDecision& decision) {
+  using What = SamplerDecision::What;
+  if (decision.what == What::kSamples && decision.from == decision.to) return "no samples until the end";
+  if (decision.what == What::kSamples) {
+    return absl::StrFormat("one sample in %d, before: one in %d", decision.to, decision.from);
+  }
+  const std::string_view what = decision.what == What::kStack ? "stacks" : "bytes or calls of a stack";
+  return absl::StrFormat("%s from %d to %d", what, decision.from, decision.to);
+}
+
 std::string DescribeDecision(const SamplerDecision& decision) {
-  constexpr std::string_view kWhat[] = {"bytes or calls of a stack", "stacks", "one sample in"};
   constexpr std::string_view kWhy[] = {"the CPU budget", "losses", "headroom",
                                        "a thread that did not advance between two signals"};
-  return absl::StrFormat("at %d ns, because of %s: %s from %d to %d", decision.from_ns,
-                         kWhy[static_cast<size_t>(decision.why)], kWhat[static_cast<size_t>(decision.what)],
-                         decision.from, decision.to);
+  return absl::StrFormat("at %d ns, because of %s: %s", decision.from_ns, kWhy[static_cast<size_t>(decision.why)],
+                         DescribeChange(decision));
 }
 
 }  // namespace

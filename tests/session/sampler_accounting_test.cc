@@ -33,5 +33,26 @@ TEST_CASE("a profile says which numbers of its samplers are lower bounds", "[sam
   CHECK(profile.accounting.side_band_lost == 4);
 }
 
+TEST_CASE("a profile says what was decided about its samples, when and why", "[sampler_accounting]") {
+  using What = SamplerDecision::What;
+  using Why = SamplerDecision::Why;
+  const auto note_of = [](const SamplerDecision& decision) {
+    Profile profile;
+    AddAccounting(profile, {.decisions = {decision}});
+    REQUIRE(profile.accounting.notes.size() == 1);
+    return profile.accounting.notes[0];
+  };
+  CHECK(note_of({.what = What::kSamples, .why = Why::kCost, .from = 2, .to = 16, .from_ns = 70}) ==
+        "at 70 ns, because of the CPU budget: one sample in 16, before: one in 2");
+  CHECK(note_of({.what = What::kStackBytes, .why = Why::kLoss, .from = 8192, .to = 512, .from_ns = 71}) ==
+        "at 71 ns, because of losses: bytes or calls of a stack from 8192 to 512");
+  CHECK(note_of({.what = What::kStack, .why = Why::kHeadroom, .from = 0, .to = 512, .from_ns = 72}) ==
+        "at 72 ns, because of headroom: stacks from 0 to 512");
+  CHECK(note_of({.what = What::kSamples, .why = Why::kNoProgress, .from = 1, .to = 8, .from_ns = 73}) ==
+        "at 73 ns, because of a thread that did not advance between two signals: one sample in 8, before: one in 1");
+  CHECK(note_of({.what = What::kSamples, .why = Why::kNoProgress, .from = 8, .to = 8, .from_ns = 74}) ==
+        "at 74 ns, because of a thread that did not advance between two signals: no samples until the end");
+}
+
 }  // namespace
 }  // namespace perfkit::session
