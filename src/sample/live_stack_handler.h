@@ -58,6 +58,8 @@ class LiveStackHandler {
 
   // Returns attr.sig_data without the event's SignalNumber.
   uint64_t SigData() const { return claim_->SigData(0); }
+  // Returns what a signal costs the calling thread, in nanoseconds; 0 if that can't be measured.
+  uint64_t MeasureSignalNs() const { return claim_->MeasureCostNs(UINT32_MAX); }
   // SampleClaim::reused_descriptors.
   uint64_t reused_descriptors() const { return claim_->reused_descriptors(); }
 

@@ -54,6 +54,7 @@ absl::Status LiveStackReader::Open(Plan& plan) {
   handler_ = *std::move(handler);
   gone_on_.resize(plan_.events().size());
   plan.SetSignals(handler_->SigData(), handler_->switches());
+  if (const uint64_t signal_ns = handler_->MeasureSignalNs(); signal_ns != 0) plan.SetSignalCost(signal_ns);
   return absl::OkStatus();
 }
 

@@ -57,6 +57,8 @@ class Plan {
     switches_ = &switches;
   }
   SignalSwitches* switches() const { return switches_; }
+  // Sets the cost of one signal to the sampled thread.
+  void SetSignalCost(uint64_t ns) { signal_ns_ = ns; }
   uint64_t SigData(uint32_t event, pid_t owner) const { return sig_data_ | SignalNumber::Of(event, owner); }
   // Returns true if descriptors send the signals (F_SETSIG), because the kernel lacks attr.sigtrap. Then each thread
   // has events of its own.
@@ -174,6 +176,7 @@ class Plan {
   bool any_followers_ = false;
   uint64_t sig_data_ = 0;
   SignalSwitches* switches_ = nullptr;
+  uint64_t signal_ns_ = 1500;  // As measured on a virtual machine with Linux 6.18.
   bool by_descriptor_ = false;
 };
 

@@ -113,9 +113,10 @@ absl::Status Plan::CheckLive() const {
                                   stack.depth, LiveRecord::kMaxFrames));
   }
   if (stack.outer != 0 && stack.outer >= FullLevel().stack) {
-    return Refuse(absl::StrFormat("live stacks of %d calls, %d of them of the outer end, were asked for. Remedy: less "
-                                  "than all (CallStack::outer).",
-                                  FullLevel().stack, stack.outer));
+    return Refuse(
+        absl::StrFormat("live stacks of %d calls, %d of them of the outer end, were asked for. Remedy: less "
+                        "than all (CallStack::outer).",
+                        FullLevel().stack, stack.outer));
   }
   if (!IsOwnThread()) {
     return Refuse(
@@ -189,12 +190,12 @@ uint32_t Plan::MinStack() const { return options_.stack.kind == Kind::kUserDump 
 // Measured on a virtual machine with Linux 6.18 (docs/sampling.md). A clock's sample costs an interrupt, too. Walks of
 // live stacks are measured when they are made (SamplingBudget::AddCosts).
 uint64_t Plan::SampleCostNs(size_t event, const SamplingLevel& level) const {
-  constexpr uint64_t kInterruptNs = 4500, kInlineNs = 600, kCallNs = 60, kBytesANs = 5, kSignalNs = 1500;
+  constexpr uint64_t kInterruptNs = 4500, kInlineNs = 600, kCallNs = 60, kBytesANs = 5;
   const uint32_t type = events_[event].config.parts.front().type;
   const bool in_line = events_[event].shares_samples || type == sys::kTypeTracepoint || type == sys::kTypeBreakpoint;
   const uint64_t sample = in_line ? kInlineNs : kInterruptNs;
   if (options_.stack.kind == Kind::kUserDump) return sample + StackOf(events_[event], level) / kBytesANs;
-  if (live()) return sample + (level.stack != 0 ? kSignalNs : 0);
+  if (live()) return sample + (level.stack != 0 ? signal_ns_ : 0);
   return sample + level.stack * kCallNs;
 }
 

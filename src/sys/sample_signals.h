@@ -50,6 +50,11 @@ class SampleClaim {
   // Returns attr.sig_data for the event with that number.
   uint64_t SigData(uint32_t number) const { return data_ | number; }
 
+  // Sends the calling thread eight signals of the event with that number, which the handler gets as stale ones. Returns
+  // the shortest time that one took, in nanoseconds, from sending it to the return from the handler. 0 if the thread
+  // blocks SIGTRAP, or is not permitted to send them (rt_tgsigqueueinfo, e.g. by a seccomp filter).
+  uint64_t MeasureCostNs(uint32_t number) const;
+
   // Ends the claim: the handler is not called any more. Returns false if one of its calls has not returned for a
   // second, because its thread does not run; all that the handler uses must then stay forever. Thread-safe; not in the
   // handler.

@@ -110,3 +110,6 @@ mutant(switched_off_until_the_next_decision FILE src/sample/sampler_impl.cc TEST
 mutant(switched_off_and_stopped FILE src/sample/sampler_impl.cc TEST sample_test CASES "[progress]"
        FROM [[if (live_.SwitchedOffSince() != 0) {]] TO [[if (false) {]]
        SAYS "A sampler that was stopped before it was drained does not say that its event was off.")
+mutant(signals_cost_what_they_cost_elsewhere FILE src/sample/live_stack_reader.cc TEST sample_test CASES "[progress]"
+       FROM [[plan.SetSignalCost(signal_ns);]] TO [[(void)signal_ns;]]
+       SAYS "The budget of a sampler on a slow machine knows a twentieth of its cost.")

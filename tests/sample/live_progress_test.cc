@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_format.h"
 #include "tests/sample/live_support.h"
+#include "tests/support/fake_kernel.h"
 #include "tests/support/skip.h"
 #include "tests/support/with_tracefs.h"
 #include "tests/support/work.h"
@@ -19,6 +20,7 @@ namespace perfkit {
 namespace {
 
 using testing::FlatWalker;
+using testing::LiveOptions;
 using Why = SamplerDecision::Why;
 
 // Kills the process after a while, unless it is destroyed before.
@@ -140,6 +142,33 @@ TEST_CASE("a sampler that is stopped before it is drained says since when its ev
     CHECK((last.from == 1 && last.to == 1 && last.from_ns < last.to_ns));
     CHECK(stats.events[0].represented <= stats.events[0].counted);
   }
+}
+
+uint64_t g_slow_clock_ns = 0;
+
+TEST_CASE("the estimated cost of samples has what a signal takes here", "[live][progress][law]") {
+  testing::FakeKernel fake;
+  fake.below().clock_gettime = [](clockid_t clock, timespec* now) {  // Each call takes a millisecond.
+    *now = {.tv_sec = 0, .tv_nsec = 0};
+    if (clock != CLOCK_MONOTONIC) return sys::kLinux.clock_gettime(clock, now);
+    g_slow_clock_ns += 1'000'000;
+    now->tv_sec = static_cast<time_t>(g_slow_clock_ns / 1'000'000'000);
+    now->tv_nsec = static_cast<long>(g_slow_clock_ns % 1'000'000'000);
+    return 0;
+  };
+  SamplerOptions options = LiveOptions(testing::Bearable(1000));
+  options.clock_id = CLOCK_MONOTONIC_RAW;
+  auto sampler = Sampler::Open(options);
+  REQUIRE(sampler.ok());
+  fake.below().clock_gettime = sys::kLinux.clock_gettime;
+  REQUIRE(sampler->Start().ok());
+  while (sampler->stats().events[0].counted < 50'000'000) testing::Wander();
+  REQUIRE(sampler->Stop().ok());
+  sampler->Drain([](const SamplerRecord&) {});
+  const SamplerStats stats = sampler->stats();
+  CHECK(stats.events[0].delivered > 0);
+  CHECK(stats.kernel_cpu_ns >= stats.events[0].delivered * 1'000'000);
+  CHECK(stats.kernel_cpu_ns < stats.events[0].delivered * 1'100'000);
 }
 
 TEST_CASE("a thread advances although each signal of a sample leads to the next sample: its system calls",

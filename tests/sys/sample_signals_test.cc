@@ -64,6 +64,32 @@ TEST_CASE("a sample's signal goes to the claim that its event names, on any thre
         }) == 0);
 }
 
+TEST_CASE("the cost of a signal is the shortest time of eight that the handler gets as stale ones",
+          "[signals][live][law]") {
+  CHECK(InChild([] {
+          SampleTally tally;
+          auto claim = SampleClaim::OfProcess(SampleTally::Take, &tally);
+          if (!claim.ok()) return false;
+          const uint64_t from_ns = testing::NowNs();
+          const uint64_t cost_ns = claim->MeasureCostNs(7);
+          const uint64_t all_ns = testing::NowNs() - from_ns;
+          return cost_ns > 0 && 8 * cost_ns <= all_ns && tally.seen == 8 && tally.stale == 8 && tally.number == 7;
+        }) == 0);
+}
+
+TEST_CASE("a thread that blocks SIGTRAP learns no cost, and no signal waits for it", "[signals][live][law]") {
+  CHECK(InChild([] {
+          SampleTally tally;
+          auto claim = SampleClaim::OfProcess(SampleTally::Take, &tally);
+          sigset_t trap, pending;
+          sigemptyset(&trap);
+          sigaddset(&trap, SIGTRAP);
+          pthread_sigmask(SIG_BLOCK, &trap, nullptr);
+          return claim.ok() && claim->MeasureCostNs(7) == 0 && sigpending(&pending) == 0 &&
+                 sigismember(&pending, SIGTRAP) == 0 && tally.seen == 0;
+        }) == 0);
+}
+
 TEST_CASE("a sample's signal for a claim that has ended is dropped, and counted", "[signals][live]") {
   CHECK(InChild([] {
           SampleTally tally, next;
