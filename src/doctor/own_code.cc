@@ -5,6 +5,8 @@
 
 #include <link.h>
 
+#include "src/sys/fork_registry.h"
+
 namespace perfkit::doctor {
 namespace {
 
@@ -32,6 +34,7 @@ int LookInModule(dl_phdr_info* module, size_t, void* argument) {
 
 std::optional<FileLocation> FileLocationOf(const void* code) {
   Search search{reinterpret_cast<uintptr_t>(code), std::nullopt};
+  const sys::ForkBlocker fork_blocker;  // dl_iterate_phdr holds a lock that fork does not reset in a child.
   dl_iterate_phdr(LookInModule, &search);
   return search.found;
 }

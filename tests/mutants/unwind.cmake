@@ -137,3 +137,10 @@ mutant(zeros_are_a_root FILE src/unwind/step.h TEST unwind_dwarf_test
 mutant(signal_frame_of_musl_is_unknown FILE src/unwind/dwarf/cfi/code_evidence.cc TEST unwind_dwarf_test
        FROM [[After(bytes, offset + 1, kSignalReturn) != 0 || ]] TO [[]]
        SAYS "Stacks in signal handlers of programs that are linked with musl end at the handler.")
+mutant(fork_meets_the_linkers_lock FILE src/unwind/dwarf/live/loaded_modules.cc TEST unwind_dwarf_test CASES "[fork]"
+       FROM [[  Looking looking{wanted, max_bytes};
+  const sys::ForkBlocker fork_blocker;
+]]
+       TO [[  Looking looking{wanted, max_bytes};
+]]
+       SAYS "A child that was forked beside live stacks waits for ever in dl_iterate_phdr.")

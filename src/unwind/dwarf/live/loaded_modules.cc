@@ -14,6 +14,7 @@
 #include "src/base/dwarf_reader.h"
 #include "src/base/mix.h"
 #include "src/elf/notes.h"
+#include "src/sys/fork_registry.h"
 #include "src/unwind/dwarf/cfi/cfi_sections.h"
 
 namespace perfkit::unwind {
@@ -213,7 +214,10 @@ struct Looking {
 
 }  // namespace
 
+// dl_iterate_phdr holds a lock of the dynamic linker that fork does not reset in a child (glibc 2.36): a child that was
+// forked meanwhile would wait for it for ever.
 LinkerCounts CountLoaded() {
+  const sys::ForkBlocker fork_blocker;
   LinkerCounts counts;
   dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* to) {
@@ -226,6 +230,7 @@ LinkerCounts CountLoaded() {
 
 LoadedModules LookAtLoaded(absl::FunctionRef<bool(const LoadedModule&)> wanted, size_t max_bytes) {
   Looking looking{wanted, max_bytes};
+  const sys::ForkBlocker fork_blocker;
   dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* to) {
         static_cast<Looking*>(to)->Look(*info);
