@@ -253,6 +253,7 @@ std::vector<std::string> Aggregator::Notes() const {
                         timelines_.tasks->refused_threads()));
   }
   ends_.AddNotes(notes);
+  timelines_.pauses.AddNotes(notes);
   if (options_.locks != nullptr && options_.locks->lost() != 0) {
     notes.push_back(absl::StrFormat("%d waits for locks have no record: the buffer of perfkit::locks was full",
                                     options_.locks->lost()));
@@ -359,10 +360,12 @@ void Aggregator::SetStart(uint64_t start_ns) {
 void Aggregator::Resume(uint64_t now_ns) {
   off_cpu_.Resume(now_ns);
   timelines_.stolen.Restart();
+  timelines_.pauses.End(now_ns);
   followers_.Restart(now_ns);
 }
 
 void Aggregator::Pause(uint64_t now_ns) {
+  timelines_.pauses.Begin(now_ns);
   off_cpu_.Pause(now_ns, [&](const OffCpuSpan& span) { AddSpan(span); });
 }
 

@@ -1,4 +1,4 @@
-// The zones and tasks of a session, which label its samples by their times, and what the machine took from its frames.
+// The zones and tasks of a session, which label its samples by their times, and what its frames lack: what the machine took, and pauses.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "src/session/pauses.h"
 #include "src/session/stolen_times.h"
 #include "src/session/task_timeline.h"
 #include "src/session/zone_timeline.h"
@@ -17,6 +18,7 @@ struct Timelines {
   std::optional<ZoneTimeline> zones;
   std::optional<TaskTimeline> tasks;
   StolenTimes stolen;    // of threads that mark frames
+  Pauses pauses;
   uint64_t from_ns = 0;  // AddTo adds nothing that is earlier
 
   void Read(uint64_t known_ns) {
@@ -45,6 +47,7 @@ struct Timelines {
     if (zones) zones->AddTo(profile, first_ns, to_ns, times);
     if (tasks) tasks->AddTo(profile, first_ns, to_ns, times);
     stolen.AddTo(profile, first_ns, to_ns, times);
+    pauses.Mark(profile);
   }
   KeptTimes Times() const {
     if (zones) return zones->Times();

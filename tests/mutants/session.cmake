@@ -212,3 +212,8 @@ mutant(states_are_the_next_frames FILE src/session/frame_texts.cc TEST session_t
 mutant(own_wakers_are_foreign FILE src/session/foreign_wakers.cc TEST session_test CASES "[foreign_wakers]"
        FROM [[} else if (waker.pid == pid_) {]] TO [[} else if (waker.pid == 0) {]]
        SAYS "Threads of this program are told as another program's.")
+mutant(paused_frames_are_whole FILE src/session/timelines.h TEST session_test CASES "[pauses]"
+       FROM [[    pauses.Mark(profile);
+]]
+       TO [[]]
+       SAYS "A frame of a pause was taken by the machine.")
