@@ -213,8 +213,9 @@ struct ProfileZone {
   // Profile::strings. "" if it was kept for none.
   uint32_t worst_by = 0;
   bool is_frame = false;
-  // Of a frame: whether all zones and waits of its thread are in the profile. If not, some of them were merged or
-  // dropped, or the frame began before the session, and it has no explanation.
+  // Of a frame: whether all zones, samples and waits of its thread are in the profile. If not, some of them were merged,
+  // dropped or left out by Filtered, or the frame began before the session or overlaps a Session::Pause, and it has no
+  // explanation.
   bool is_whole = true;
   bool is_reference = false;  // Of a frame: chosen at random, to know what is usual (KeepFrames::references).
 };

@@ -191,11 +191,21 @@ Profile Profile::Filtered(const Filter& filter) const {
   const Filtering filtering(*this, filter);
   Profile result = *this;
   uint64_t merged = 0;
+  std::vector<std::vector<uint64_t>> removed_ns(threads.size());  // by thread, in order
   std::erase_if(result.samples, [&](const ProfileSample& sample) {
     if (filtering.LeavesOutAsMerged(sample)) merged += sample.samples;
-    return !filtering.Keeps(sample);
+    const bool is_removed = !filtering.Keeps(sample);
+    if (is_removed && !sample.merged()) removed_ns[sample.thread].push_back(sample.time_ns);
+    return is_removed;
   });
   std::erase_if(result.zones, [&](const ProfileZone& zone) { return !filtering.Keeps(zone); });
+  for (ProfileZone& zone : result.zones) {
+    if (!zone.is_frame) continue;
+    const std::vector<uint64_t>& removed = removed_ns[zone.thread];
+    const auto first = std::lower_bound(removed.begin(), removed.end(), zone.from_ns);
+    const bool lacks_samples = first != removed.end() && *first < zone.to_ns;
+    if (lacks_samples || zone.from_ns < filter.from_ns || zone.to_ns > filter.to_ns) zone.is_whole = false;
+  }
   std::erase_if(result.task_parts, [&](const ProfileTaskPart& part) { return !filtering.Keeps(part); });
   std::erase_if(result.counters, [&](const ProfileCounter& counter) { return !filtering.KeepsCounter(counter); });
   for (ProfileCounter& counter : result.counters) {

@@ -170,6 +170,47 @@ TEST_CASE("a filter by the time of a frame keeps none of the frames beside it", 
   CHECK(filtered.task_parts.size() == 1);
 }
 
+TEST_CASE("a frame of which a filter leaves out a part is not whole", "[profile][filter]") {
+  ProfileBuilder builder;
+  const uint16_t clock = builder.AddEvent({.name = "cpu-clock", .unit = ProfileUnit::kNanoseconds});
+  const uint32_t main = builder.AddThread(1, 1, "main"), worker = builder.AddThread(1, 2, "worker");
+  for (const uint64_t from_ns : {1000u, 2000u, 3000u}) {
+    for (const uint32_t thread : {main, worker}) {
+      builder.AddZone({.from_ns = from_ns, .to_ns = from_ns + 1000, .thread = thread, .is_frame = true});
+    }
+  }
+  // The worker does something else in the second frame.
+  for (uint64_t time_ns = 1000; time_ns < 4000; time_ns += 100) {
+    const bool other = time_ns / 1000 == 2;
+    builder.AddSample(
+        {.time_ns = time_ns, .weight = 1, .thread = main, .label = builder.String("draw"), .event = clock});
+    builder.AddSample({.time_ns = time_ns,
+                       .weight = 1,
+                       .thread = worker,
+                       .label = builder.String(other ? "load" : "draw"),
+                       .event = clock});
+  }
+  Profile profile = builder.Take();
+  profile.from_ns = 1000, profile.to_ns = 4000;
+  // By thread and frame, "main 1, 2, 3; worker 1, 2, 3": '+' whole, '-' not, ' ' left out.
+  const auto frames = [&](const Profile::Filter& filter) {
+    std::string found(6, ' ');
+    for (const ProfileZone& zone : profile.Filtered(filter).zones) {
+      found[3 * zone.thread + zone.from_ns / 1000 - 1] = zone.is_whole ? '+' : '-';
+    }
+    return found;
+  };
+  CHECK(frames({}) == "++++++");
+  CHECK(frames({.from_ns = 2000}) == " ++ ++");
+  CHECK(frames({.from_ns = 1999}) == "-++-++");
+  CHECK(frames({.to_ns = 3000}) == "++ ++ ");
+  CHECK(frames({.from_ns = 1000, .to_ns = 3001}) == "++-++-");
+  CHECK(frames({.threads = {main}}) == "+++   ");
+  CHECK(frames({.label = "draw"}) == "++++-+");
+  CHECK(frames({.label = "load"}) == "----+-");
+  CHECK(frames({.function = "nothing"}) == "------");
+}
+
 TEST_CASE("zones and counters are filtered by thread, time and zone", "[profile][filter]") {
   Profile profile = SampleProfile();
   profile.counters[0].thread = 0;
