@@ -47,6 +47,47 @@ std::map<uint32_t, uint32_t> WithoutOverlaps(const Profile& profile, std::vector
   return largest;
 }
 
+// The faults in one memory and zone. Both kinds of events may have counted them, in a profile that was merged: those
+// of all faults, among which are the major ones, and those of minor and major faults.
+class SampledSums {
+ public:
+  void Add(const ProfileSample& sample, Faults kind) {
+    if (kind == Faults::kMajor) major_ += sample.weight;
+    Sum& sum = kind == Faults::kAll ? all_ : by_kind_;
+    sum.faults.faults += sample.weight;
+    const uint64_t at_stack = sum.stacks[sample.stack] += sample.weight;
+    if (at_stack <= sum.faults.at_stack) return;
+    sum.faults.at_stack = at_stack;
+    sum.faults.stack = sample.stack;
+    sum.faults.quality = sample.quality;
+  }
+  // A thread is sampled by events of one kind, unless its profiles were merged as well.
+  const FaultedMemory& Larger() const {
+    return all_.faults.faults != 0 && all_.faults.faults >= by_kind_.faults.faults - major_ ? all_.faults
+                                                                                            : by_kind_.faults;
+  }
+  uint64_t major() const { return major_; }
+
+ private:
+  struct Sum {
+    FaultedMemory faults;
+    std::map<uint32_t, uint64_t> stacks;
+  };
+  Sum all_, by_kind_;
+  uint64_t major_ = 0;
+};
+
+// Whether major faults of the thread's process were sampled. Of several processes, whose profiles were merged, one
+// without any such sample may not have been.
+bool SamplesMajorFaults(const Profile& profile, uint32_t thread, const std::vector<Faults>& kinds) {
+  const auto is_major = [&](const ProfileSample& sample) {
+    return kinds[sample.event] == Faults::kMajor && profile.threads[sample.thread].pid == profile.threads[thread].pid;
+  };
+  const auto is_same = [&](const ProfileThread& other) { return other.pid == profile.threads[thread].pid; };
+  if (std::ranges::find(kinds, Faults::kMajor) == kinds.end()) return false;
+  return std::ranges::all_of(profile.threads, is_same) || std::ranges::any_of(profile.samples, is_major);
+}
+
 std::string SizeText(uint64_t bytes) {
   return bytes >= 1 << 20 ? absl::StrFormat("%.4g MiB", static_cast<double>(bytes) / (1 << 20))
                           : absl::StrFormat("%d KiB", bytes >> 10);
@@ -57,8 +98,7 @@ std::string SizeText(uint64_t bytes) {
 std::vector<FaultedMemory> FaultsByMemory(const Profile& profile, const ProfileZone& frame) {
   std::vector<Faults> kinds;  // by event
   for (const ProfileEvent& event : profile.events) kinds.push_back(SampledFaults(event.name));
-  const bool has_all = std::ranges::find(kinds, Faults::kAll) != kinds.end();
-  const bool has_major = std::ranges::find(kinds, Faults::kMajor) != kinds.end();
+  const bool has_major = SamplesMajorFaults(profile, frame.thread, kinds);
   const auto visit = [&](auto&& add) {
     for (const ProfileSample& sample : SamplesIn(profile, frame)) {
       if (sample.thread == frame.thread && kinds[sample.event] != Faults::kNone) add(sample, kinds[sample.event]);
@@ -72,26 +112,18 @@ std::vector<FaultedMemory> FaultsByMemory(const Profile& profile, const ProfileZ
   used.erase(std::unique(used.begin(), used.end()), used.end());
   std::map<uint32_t, uint32_t> memory = WithoutOverlaps(profile, std::move(used));
   memory[ProfileSample::kNoMemory] = ProfileSample::kNoMemory;
-  std::map<std::pair<uint32_t, uint32_t>, FaultedMemory> sums;     // by memory and label
-  std::map<std::pair<FaultedMemory*, uint32_t>, uint64_t> stacks;  // by stack
+  std::map<std::pair<uint32_t, uint32_t>, SampledSums> sums;  // by memory and label
   visit([&](const ProfileSample& sample, Faults kind) {
-    FaultedMemory& sum = sums[{memory[sample.memory], sample.label}];
-    sum.memory = memory[sample.memory];
-    if (has_major) sum.major = sum.major.value_or(0) + (kind == Faults::kMajor ? sample.weight : 0);
-    if (has_all != (kind == Faults::kAll)) return;  // major faults are among all of them
-    sum.faults += sample.weight;
-    const uint64_t at_stack = stacks[{&sum, sample.stack}] += sample.weight;
-    if (at_stack <= sum.at_stack) return;
-    sum.at_stack = at_stack;
-    sum.stack = sample.stack;
-    sum.quality = sample.quality;
+    sums[{memory[sample.memory], sample.label}].Add(sample, kind);
   });
   std::vector<FaultedMemory> faults;
-  for (auto& [key, sum] : sums) {
-    sum.zone = profile.strings[key.second];
+  for (const auto& [key, sum] : sums) {
+    FaultedMemory& told = faults.emplace_back(sum.Larger());
+    told.memory = key.first;
+    told.zone = profile.strings[key.second];
+    if (has_major) told.major = sum.major();
     // Samples of all faults may stand for several faults each, and have missed those of a few major ones.
-    sum.faults = std::max(sum.faults, sum.major.value_or(0));
-    faults.push_back(std::move(sum));
+    told.faults = std::max(told.faults, told.major.value_or(0));
   }
   std::ranges::stable_sort(faults, std::greater<>(), &FaultedMemory::faults);
   return faults;

@@ -98,6 +98,45 @@ TEST_CASE("major faults that were not sampled are unknown, not none", "[slow_fra
   CHECK_FALSE(game.frame().faults[0].major.has_value());
 }
 
+// As after Profile::Merge of one that sampled all faults and one that sampled them by kind.
+TEST_CASE("faults by kind are told although another profile sampled all of them", "[slow_frames][faults]") {
+  for (const bool by_kind : {true, false}) {
+    CAPTURE(by_kind);
+    Faulting game;
+    const uint16_t all = game.Event("page-faults"), minor = game.Event("minor-faults"),
+                   major = game.Event("major-faults");
+    const uint32_t heap = game.Memory(0x1000, 0x9000, "[heap]");
+    game.Fault(by_kind ? minor : all, heap, 20);  // of the frame before
+    game.Run(30);
+    const uint32_t load = game.In("Load()", "/bin/game", game.render());
+    game.Fault(by_kind ? minor : all, heap, 1600, "work", load);
+    game.Fault(major, heap, 3);
+    (void)game.Causes(1700);
+    REQUIRE(game.frame().faults.size() == 1);
+    CHECK(game.frame().faults[0].faults == (by_kind ? 1603 : 1600));
+    CHECK(game.frame().faults[0].major == 3);
+    CHECK((game.frame().faults[0].stack == load && game.frame().faults[0].at_stack == 1600));
+  }
+}
+
+TEST_CASE("of a process without samples of major faults, beside another one, they are unknown",
+          "[slow_frames][faults]") {
+  ProfileBuilder builder;
+  const uint16_t minor = builder.AddEvent({.name = "minor-faults"}), major = builder.AddEvent({.name = "major-faults"});
+  std::vector<ProfileZone> frames;
+  for (const uint32_t pid : {10u, 20u}) {
+    const uint32_t thread = builder.AddThread(pid, pid, "main");
+    frames.push_back({.from_ns = 100, .to_ns = 200, .thread = thread, .is_frame = true});
+    builder.AddSample({.time_ns = 150, .weight = 5, .thread = thread, .event = minor});
+    if (pid == 20) builder.AddSample({.time_ns = 160, .weight = 1, .thread = thread, .event = major});
+  }
+  const Profile profile = builder.Take();
+  CHECK(FaultsByMemory(profile, frames[0])[0].faults == 5);
+  CHECK_FALSE(FaultsByMemory(profile, frames[0])[0].major);
+  CHECK(FaultsByMemory(profile, frames[1])[0].faults == 6);
+  CHECK(FaultsByMemory(profile, frames[1])[0].major == 1);
+}
+
 TEST_CASE("followers say nothing about memory", "[slow_frames][faults]") {
   Faulting game;
   const uint16_t follower = game.Event("page-faults at cpu-clock");
