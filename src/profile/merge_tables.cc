@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/profile/accounting_sums.h"
+#include "src/profile/unique_strings.h"
 
 namespace perfkit {
 namespace {
@@ -137,6 +138,7 @@ class Merging {
   Merging(Profile& to, const Profile& from) : to_(to), from_(from) {}
 
   void Merge() {
+    profile::MakeStringsUnique(to_);
     MergeStrings();
     MergeEvents();
     MergeThreads();

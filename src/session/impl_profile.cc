@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "src/profile/unique_strings.h"
 #include "src/session/cpu_time.h"
 #include "src/session/impl.h"
 #include "src/session/sampler_accounting.h"
@@ -29,6 +30,7 @@ Profile Impl::MakeProfile() {
     if (options_.mode == RingMode::kOverwrite) aggregator_.CutTracks(flight_.from_ns());
     aggregator_.DecideFrames(is_last ? UINT64_MAX : at_.drained_ns - kDrainedAfterNs, on_named);
     profile = aggregator_.MakeProfile(now_ns, is_last, on_named);
+    profile::MakeStringsUnique(profile);  // Each timeline adds its own.
   }
   profile.from_ns = at_.started_ns, profile.to_ns = now_ns;
   profile.realtime_offset_ns = sys::RealtimeOffsetNs();

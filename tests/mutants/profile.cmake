@@ -90,3 +90,17 @@ mutant(waker_is_where_it_ran FILE src/profile/wait_causes.cc TEST profile_test C
 ]]
        TO [[]]
        SAYS "A waker is told where it was most of the time, not where it ended the wait.")
+mutant(twins_are_merged_twice FILE src/profile/merge_tables.cc TEST profile_test CASES "[unique_strings]"
+       FROM [[    profile::MakeStringsUnique(to_);
+]]
+       TO [[]]
+       SAYS "Merged with itself, a session's profile has zones twice.")
+mutant(cut_frames_are_whole FILE src/profile/filter.cc TEST profile_test CASES "[filter]"
+       FROM [[zone.from_ns < filter.from_ns || zone.to_ns > filter.to_ns) zone.is_whole]] TO [[false) zone.is_whole]]
+       SAYS "A frame that a filter has cut is explained by the half that is left.")
+mutant(frames_without_their_samples_are_whole FILE src/profile/filter.cc TEST profile_test CASES "[filter]"
+       FROM [[if (lacks_samples || ]] TO [[if (]]
+       SAYS "A frame whose waits a filter has removed was taken by the machine.")
+mutant(kinds_of_faults_vanish FILE src/profile/faulted_memory.cc TEST profile_test CASES "[faults]"
+       FROM [[return all_.faults.faults != 0 && ]] TO [[return ]]
+       SAYS "Minor faults are not told if another profile sampled all faults.")
