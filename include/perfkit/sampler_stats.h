@@ -105,7 +105,8 @@ struct SamplerStats {
   std::vector<LossInterval> losses;     // The latest 256.
   uint64_t losses_forgotten = 0;        // Number of intervals before those.
   // EventAccounting::lost may be too low. Kernels before 6.0 count losses in LOST records only, not by event; so do all
-  // kernels for inherited events with followers. Or a count could not be read
+  // kernels for inherited events with followers. Such a record names one event of its ring, so `lost` of one event may
+  // contain losses of the others. Or a count could not be read
   // (EventAccounting::counted_is_lower_bound).
   bool lost_is_lower_bound = false;
   // Losses of a full ring and of a pause could not be told apart: they count as `lost`.
