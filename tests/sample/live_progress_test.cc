@@ -50,10 +50,10 @@ class Watchdog {
 
 // The word that the handler of SIGTRAP around perfkit's own writes.
 volatile uint32_t g_written = 0;
-struct sigaction g_perfkits;
+struct sigaction g_handler_within;
 PERFKIT_IN_HANDLER void WriteAndHandle(int signal, siginfo_t* info, void* registers) {
   g_written = g_written + 1;
-  g_perfkits.sa_sigaction(signal, info, registers);
+  g_handler_within.sa_sigaction(signal, info, registers);
 }
 
 SamplerOptions EachTime(const std::string& event) {
@@ -105,12 +105,12 @@ bool Advances(Sampler& sampler, Work&& work) {
 class WritingHandler {
  public:
   WritingHandler() {
-    sigaction(SIGTRAP, nullptr, &g_perfkits);
-    struct sigaction around = g_perfkits;
+    sigaction(SIGTRAP, nullptr, &g_handler_within);
+    struct sigaction around = g_handler_within;
     around.sa_sigaction = WriteAndHandle;
     sigaction(SIGTRAP, &around, nullptr);
   }
-  ~WritingHandler() { sigaction(SIGTRAP, &g_perfkits, nullptr); }
+  ~WritingHandler() { sigaction(SIGTRAP, &g_handler_within, nullptr); }
 };
 
 std::string Watched() { return absl::StrFormat("mem:%p/4:w:u", &g_written); }
