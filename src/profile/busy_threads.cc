@@ -11,7 +11,7 @@
 namespace perfkit::profile {
 
 std::vector<FrameThread> BusyBeside(const Profile& profile, const ProfileZone& frame) {
-  const size_t clock = ClockOf(profile);
+  const size_t clock = ClockOf(profile, frame);
   if (clock >= profile.events.size() || profile.events[clock].unit != ProfileUnit::kNanoseconds) return {};
   std::map<uint32_t, FrameThread> threads;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> stacks;  // by thread and stack

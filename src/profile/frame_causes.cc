@@ -62,13 +62,12 @@ class CauseFinder {
         faults_(FaultsOf(frame)),
         stolen_ns_(static_cast<int64_t>(StolenIn(profile, zone_))) {
     fault_room_ns_ = static_cast<int64_t>(faults_.extra * kMaxFaultNs);
-    has_off_cpu_ = profile.EventIndex(kOffCpuEvent) < profile.events.size();
-    const size_t clock = ClockOf(profile);
+    has_off_cpu_ = HasOffCpuTimes(profile, zone_.thread);
+    const size_t clock = ClockOf(profile, zone_);
     if (clock >= profile.events.size() || profile.events[clock].unit != ProfileUnit::kNanoseconds) return;
     if (profile.events[clock].name == kOffCpuEvent) return;
     clock_ = clock;
-    const Profile::Sum sum = profile.Total(clock);
-    if (sum.samples != 0) interval_ns_ = sum.weight / sum.samples;
+    interval_ns_ = IntervalOf(profile, clock, zone_.thread);
     is_merged_ = IsMerged(clock);
   }
 

@@ -2,9 +2,11 @@
 // event without a counter, how often.
 #include "src/profile/frame_counts.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace perfkit::profile {
 namespace {
@@ -41,6 +43,10 @@ void FindStack(const Profile& profile, const ProfileZone& frame, size_t event, F
   }
 }
 
+bool IsSameProcess(const Profile& profile, uint32_t a, uint32_t b) {
+  return profile.threads[a].pid == profile.threads[b].pid;
+}
+
 // Whether a counter is of these frames: another kind's are named by it.
 bool IsOf(std::string_view counter, std::string_view kind) {
   const size_t suffix = counter.find(" (");
@@ -64,11 +70,47 @@ std::span<const ProfileSample> SamplesIn(const Profile& profile, const ProfileZo
   return {first, std::lower_bound(first, samples.end(), frame.to_ns, is_before)};
 }
 
-size_t ClockOf(const Profile& profile) {
+size_t ClockOf(const Profile& profile, const ProfileZone& frame) {
+  std::vector<size_t> clocks;
   for (size_t i = 0; i < profile.events.size(); ++i) {
-    if (profile.events[i].unit == ProfileUnit::kNanoseconds && profile.events[i].name != kOffCpuEvent) return i;
+    if (profile.events[i].unit == ProfileUnit::kNanoseconds && profile.events[i].name != kOffCpuEvent) {
+      clocks.push_back(i);
+    }
   }
-  return 0;
+  if (clocks.empty()) return 0;
+  if (clocks.size() == 1) return clocks[0];
+  std::vector<bool> sampled(profile.events.size());
+  for (const ProfileSample& sample : SamplesIn(profile, frame)) {
+    if (IsSameProcess(profile, sample.thread, frame.thread)) sampled[sample.event] = true;
+  }
+  const auto first = std::ranges::find_if(clocks, [&](size_t clock) { return sampled[clock]; });
+  return first == clocks.end() ? clocks[0] : *first;
+}
+
+uint64_t IntervalOf(const Profile& profile, size_t event, uint32_t thread) {
+  uint64_t weight = 0, samples = 0;
+  for (const ProfileSample& sample : profile.samples) {
+    if (sample.event != event || sample.thread != thread) continue;
+    weight += sample.weight;
+    samples += sample.samples;
+  }
+  if (samples != 0) return weight / samples;
+  const Profile::Sum all = profile.Total(event);
+  return all.samples == 0 ? 0 : all.weight / all.samples;
+}
+
+bool HasOffCpuTimes(const Profile& profile, uint32_t thread) {
+  const size_t off_cpu = profile.EventIndex(kOffCpuEvent);
+  if (off_cpu == profile.events.size()) return false;
+  const auto is_ours = [&](uint32_t other) { return IsSameProcess(profile, other, thread); };
+  bool alone = true;
+  for (uint32_t i = 0; i < profile.threads.size(); ++i) {
+    if (is_ours(i) && profile.threads[i].off_ns != 0) return true;
+    alone = alone && is_ours(i);
+  }
+  return alone || std::ranges::any_of(profile.samples, [&](const ProfileSample& sample) {
+           return sample.event == off_cpu && is_ours(sample.thread);
+         });
 }
 
 double FrequencyOf(const Profile& profile, const ProfileZone& frame) {

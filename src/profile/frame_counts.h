@@ -31,8 +31,16 @@ Value Median(std::vector<Value> values, size_t count) {
 // Returns the samples of all threads and events in a frame's time, in order of time, without merged ones.
 std::span<const ProfileSample> SamplesIn(const Profile& profile, const ProfileZone& frame);
 
-// Returns the event whose samples say where a thread ran: the first clock, else the first event.
-size_t ClockOf(const Profile& profile);
+// Returns the event whose samples say where the threads of the frame's process ran: the first clock, else the first
+// event. In a merged profile, which may have several clocks, the one whose samples of the frame's time stand for most.
+size_t ClockOf(const Profile& profile, const ProfileZone& frame);
+
+// Returns the mean time between the samples of clock `event` on a thread; of all threads, if it has none; 0 without any.
+uint64_t IntervalOf(const Profile& profile, size_t event, uint32_t thread);
+
+// Whether times off the CPU were recorded of the thread's process. Of several processes, whose profiles were merged,
+// those without any such time were not.
+bool HasOffCpuTimes(const Profile& profile, uint32_t thread);
 
 // Returns the counts of a frame, sorted by name, without those of times. A value is that of the counter with the name,
 // else the sum of the samples on the frame's thread. `frame`, `compared`: frames of one kind, in Profile::zones.

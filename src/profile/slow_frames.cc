@@ -171,7 +171,7 @@ UsualTimes FrameGroup::UsualBeside(uint32_t frame) const {
 template <class Visit>
 void FrameGroup::VisitClock(uint32_t frame, Visit&& visit) const {
   const ProfileZone& zone = profile_.zones[frame];
-  const size_t clock = ClockOf(profile_);
+  const size_t clock = ClockOf(profile_, zone);
   for (const ProfileSample& sample : SamplesIn(profile_, zone)) {
     const bool is_ours = sample.thread == zone.thread && sample.event == clock;
     if (is_ours && profile_.strings[sample.label] != kUnknownZone) visit(sample, parts_.ZoneAt(sample.time_ns));

@@ -154,8 +154,8 @@ std::string Gaps(const Profile& profile) {
   const auto parts = std::count_if(profile.zones.begin(), profile.zones.end(),
                                    [](const ProfileZone& zone) { return zone.is_frame && !zone.is_whole; });
   if (parts != 0) {
-    absl::StrAppendFormat(&text, "# %d frames are left out: some of their waits or zones are merged or forgotten\n",
-                          parts);
+    absl::StrAppendFormat(
+        &text, "# %d frames are left out: some of their waits, zones or samples are not in the profile\n", parts);
   }
   if (profile.accounting.frames_dropped != 0) {
     absl::StrAppendFormat(&text, "# %d frames are left out: there was no room for them\n",

@@ -75,7 +75,8 @@ ThreadActivity Closed(const Open& thread, uint64_t to_ns) {
 
 std::map<uint32_t, ThreadActivity> ActivityBeside(const Profile& profile, uint32_t thread, uint64_t from_ns,
                                                   uint64_t to_ns) {
-  const size_t off_cpu = profile.EventIndex(kOffCpuEvent), clock = ClockOf(profile);
+  const size_t off_cpu = profile.EventIndex(kOffCpuEvent);
+  const size_t clock = ClockOf(profile, {.from_ns = from_ns, .to_ns = to_ns, .thread = thread});
   std::map<uint32_t, Open> open;
   for (const ProfileSample& sample : profile.samples) {
     if (sample.time_ns >= to_ns + kStopNs) break;

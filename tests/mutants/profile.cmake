@@ -104,3 +104,6 @@ mutant(frames_without_their_samples_are_whole FILE src/profile/filter.cc TEST pr
 mutant(kinds_of_faults_vanish FILE src/profile/faulted_memory.cc TEST profile_test CASES "[faults]"
        FROM [[return all_.faults.faults != 0 && ]] TO [[return ]]
        SAYS "Minor faults are not told if another profile sampled all faults.")
+mutant(merged_profiles_have_one_clock FILE src/profile/frame_counts.cc TEST profile_test CASES "[frames]"
+       FROM [[[&](size_t clock) { return sampled[clock]; });]] TO [[[&](size_t clock) { return sampled[clock] || true; });]]
+       SAYS "A frame that worked is time without samples, because another profile came first.")

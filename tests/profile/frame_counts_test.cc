@@ -26,6 +26,48 @@ std::vector<FrameCount> CountsWith(std::string_view frame, std::string_view coun
   return CountsOf(profile, 0, {});
 }
 
+// As after Profile::Merge of two processes' profiles: 10 by cpu-clock every 1,000 ns, on and off the CPU, and 20 by
+// task-clock every 100 ns.
+TEST_CASE("a merged profile has the clock, the interval and the waits of each process", "[profile][frames]") {
+  ProfileBuilder builder;
+  const uint16_t cpu = builder.AddEvent({.name = "cpu-clock", .unit = ProfileUnit::kNanoseconds});
+  const uint16_t task = builder.AddEvent({.name = "task-clock", .unit = ProfileUnit::kNanoseconds});
+  const uint16_t off = builder.AddEvent({.name = std::string(kOffCpuEvent), .unit = ProfileUnit::kNanoseconds});
+  const uint32_t ten = builder.AddThread(10, 10, "main"), twenty = builder.AddThread(20, 20, "main");
+  const uint32_t idle = builder.AddThread(20, 21, "idle");
+  for (uint64_t time_ns = 10'000; time_ns < 20'000; time_ns += 100) {
+    builder.AddSample({.time_ns = time_ns, .weight = 100, .thread = twenty, .event = task});
+    if (time_ns % 1000 != 0) continue;
+    builder.AddSample({.time_ns = time_ns, .weight = 1000, .thread = ten, .event = cpu});
+  }
+  builder.AddSample({.time_ns = 19'999, .weight = 500, .thread = ten, .event = off});
+  const Profile profile = builder.Take();
+  const auto frame = [](uint32_t thread) { return ProfileZone{.from_ns = 12'000, .to_ns = 13'000, .thread = thread}; };
+  CHECK(ClockOf(profile, frame(ten)) == cpu);
+  CHECK(ClockOf(profile, frame(twenty)) == task);
+  CHECK(ClockOf(profile, frame(idle)) == task);
+  CHECK(ClockOf(profile, {.from_ns = 30'000, .to_ns = 31'000, .thread = twenty}) == cpu);  // No samples: the first.
+  CHECK(IntervalOf(profile, cpu, ten) == 1000);
+  CHECK(IntervalOf(profile, task, twenty) == 100);
+  CHECK(IntervalOf(profile, task, idle) == 100);
+  CHECK(HasOffCpuTimes(profile, ten));
+  CHECK_FALSE(HasOffCpuTimes(profile, twenty));
+}
+
+TEST_CASE("times off the CPU are recorded of a process that has none, if it is alone", "[profile][frames]") {
+  ProfileBuilder builder;
+  const uint32_t thread = builder.AddThread(10, 10, "main");
+  Profile profile = builder.Take();
+  CHECK_FALSE(HasOffCpuTimes(profile, thread));
+  profile.events.push_back({.name = std::string(kOffCpuEvent), .unit = ProfileUnit::kNanoseconds});
+  CHECK(HasOffCpuTimes(profile, thread));
+  profile.threads.push_back({.pid = 20, .tid = 20, .first_ns = 1});
+  CHECK_FALSE(HasOffCpuTimes(profile, thread));
+  profile.threads[thread].off_ns = 5;
+  CHECK(HasOffCpuTimes(profile, thread));
+  CHECK_FALSE(HasOffCpuTimes(profile, thread + 1));
+}
+
 TEST_CASE("a counter's restriction is no name of frames", "[profile][frames]") {
   for (const char* const name : {"page-faults", "page-faults, user space only", "page-faults, on some CPUs"}) {
     INFO(name);
