@@ -106,13 +106,17 @@ TEST_CASE("faults by kind are told although another profile sampled all of them"
     const uint16_t all = game.Event("page-faults"), minor = game.Event("minor-faults"),
                    major = game.Event("major-faults");
     const uint32_t heap = game.Memory(0x1000, 0x9000, "[heap]");
+    const uint32_t file = game.Memory(0x10000, 0x20000, "/data/level.bin");
     game.Fault(by_kind ? minor : all, heap, 20);  // of the frame before
     game.Run(30);
     const uint32_t load = game.In("Load()", "/bin/game", game.render());
     game.Fault(by_kind ? minor : all, heap, 1600, "work", load);
     game.Fault(major, heap, 3);
+    game.Fault(major, file, 7, "work", load);
     (void)game.Causes(1700);
-    REQUIRE(game.frame().faults.size() == 1);
+    REQUIRE(game.frame().faults.size() == 2);
+    CHECK((game.frame().faults[1].faults == 7 && game.frame().faults[1].major == 7));
+    CHECK((game.frame().faults[1].stack == load && game.frame().faults[1].at_stack == 7));
     CHECK(game.frame().faults[0].faults == (by_kind ? 1603 : 1600));
     CHECK(game.frame().faults[0].major == 3);
     CHECK((game.frame().faults[0].stack == load && game.frame().faults[0].at_stack == 1600));

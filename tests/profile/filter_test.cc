@@ -209,6 +209,9 @@ TEST_CASE("a frame of which a filter leaves out a part is not whole", "[profile]
   CHECK(frames({.label = "draw"}) == "++++-+");
   CHECK(frames({.label = "load"}) == "----+-");
   CHECK(frames({.function = "nothing"}) == "------");
+  profile.samples.clear();  // A frame that slept has none to miss.
+  CHECK(frames({.from_ns = 1999}) == "-++-++");
+  CHECK(frames({.to_ns = 3001}) == "++-++-");
 }
 
 TEST_CASE("zones and counters are filtered by thread, time and zone", "[profile][filter]") {
