@@ -127,8 +127,8 @@ bool SamplerImpl::user_only(size_t event) const {
 // A forked child must not allocate or lock here.
 void SamplerImpl::OnForkedChild() {
   state_ = State::kInForkedChild;
+  live_.OnForkedChild();  // Before the descriptors are closed: else that waits for handlers that do not exist here.
   rings_.OnForkedChild();
-  live_.OnForkedChild();
 }
 
 absl::Status SamplerImpl::CheckHere() const {
