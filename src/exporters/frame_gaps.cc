@@ -50,8 +50,9 @@ void AddLosses(const Profile& profile, std::vector<std::string>& gaps) {
 
 std::vector<std::string> FrameGaps(const profile::FrameCut& cut) {
   std::vector<std::string> gaps;
-  if (!cut.profile.zones[cut.frame.zone].is_whole)
+  if (!cut.profile.zones[cut.frame.zone].is_whole) {
     gaps.push_back("some of its waits, zones or samples are not in the profile");
+  }
   AddRecordingGaps(cut.profile, gaps);
   AddLosses(cut.profile, gaps);
   if (cut.silent_threads != 0) {

@@ -77,17 +77,6 @@ class SampledSums {
   uint64_t major_ = 0;
 };
 
-// Whether major faults of the thread's process were sampled. Of several processes, whose profiles were merged, one
-// without any such sample may not have been.
-bool SamplesMajorFaults(const Profile& profile, uint32_t thread, const std::vector<Faults>& kinds) {
-  const auto is_major = [&](const ProfileSample& sample) {
-    return kinds[sample.event] == Faults::kMajor && profile.threads[sample.thread].pid == profile.threads[thread].pid;
-  };
-  const auto is_same = [&](const ProfileThread& other) { return other.pid == profile.threads[thread].pid; };
-  if (std::ranges::find(kinds, Faults::kMajor) == kinds.end()) return false;
-  return std::ranges::all_of(profile.threads, is_same) || std::ranges::any_of(profile.samples, is_major);
-}
-
 std::string SizeText(uint64_t bytes) {
   return bytes >= 1 << 20 ? absl::StrFormat("%.4g MiB", static_cast<double>(bytes) / (1 << 20))
                           : absl::StrFormat("%d KiB", bytes >> 10);
@@ -98,7 +87,8 @@ std::string SizeText(uint64_t bytes) {
 std::vector<FaultedMemory> FaultsByMemory(const Profile& profile, const ProfileZone& frame) {
   std::vector<Faults> kinds;  // by event
   for (const ProfileEvent& event : profile.events) kinds.push_back(SampledFaults(event.name));
-  const bool has_major = SamplesMajorFaults(profile, frame.thread, kinds);
+  const bool has_major =
+      IsSampled(profile, frame.thread, [&](uint16_t event) { return kinds[event] == Faults::kMajor; });
   const auto visit = [&](auto&& add) {
     for (const ProfileSample& sample : SamplesIn(profile, frame)) {
       if (sample.thread == frame.thread && kinds[sample.event] != Faults::kNone) add(sample, kinds[sample.event]);

@@ -99,18 +99,23 @@ uint64_t IntervalOf(const Profile& profile, size_t event, uint32_t thread) {
   return all.samples == 0 ? 0 : all.weight / all.samples;
 }
 
+bool IsSampled(const Profile& profile, uint32_t thread, absl::FunctionRef<bool(uint16_t event)> is_event) {
+  bool any_event = false, alone = true;
+  for (size_t i = 0; i < profile.events.size(); ++i) any_event = any_event || is_event(static_cast<uint16_t>(i));
+  if (!any_event) return false;
+  for (uint32_t i = 0; i < profile.threads.size(); ++i) alone = alone && IsSameProcess(profile, i, thread);
+  return alone || std::ranges::any_of(profile.samples, [&](const ProfileSample& sample) {
+           return is_event(sample.event) && IsSameProcess(profile, sample.thread, thread);
+         });
+}
+
 bool HasOffCpuTimes(const Profile& profile, uint32_t thread) {
   const size_t off_cpu = profile.EventIndex(kOffCpuEvent);
   if (off_cpu == profile.events.size()) return false;
-  const auto is_ours = [&](uint32_t other) { return IsSameProcess(profile, other, thread); };
-  bool alone = true;
   for (uint32_t i = 0; i < profile.threads.size(); ++i) {
-    if (is_ours(i) && profile.threads[i].off_ns != 0) return true;
-    alone = alone && is_ours(i);
+    if (IsSameProcess(profile, i, thread) && profile.threads[i].off_ns != 0) return true;
   }
-  return alone || std::ranges::any_of(profile.samples, [&](const ProfileSample& sample) {
-           return sample.event == off_cpu && is_ours(sample.thread);
-         });
+  return IsSampled(profile, thread, [off_cpu](uint16_t event) { return event == off_cpu; });
 }
 
 double FrequencyOf(const Profile& profile, const ProfileZone& frame) {

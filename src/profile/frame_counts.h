@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "perfkit/profile.h"
 #include "perfkit/slow_frames.h"
 
@@ -38,8 +39,11 @@ size_t ClockOf(const Profile& profile, const ProfileZone& frame);
 // Returns the mean time between the samples of clock `event` on a thread; of all threads, if it has none; 0 without any.
 uint64_t IntervalOf(const Profile& profile, size_t event, uint32_t thread);
 
-// Whether times off the CPU were recorded of the thread's process. Of several processes, whose profiles were merged,
-// those without any such time were not.
+// Whether an event that fulfils `is_event` was sampled in the thread's process. Of several processes, whose profiles
+// were merged, it was not in those without any such sample.
+bool IsSampled(const Profile& profile, uint32_t thread, absl::FunctionRef<bool(uint16_t event)> is_event);
+
+// Whether times off the CPU were recorded of the thread's process.
 bool HasOffCpuTimes(const Profile& profile, uint32_t thread);
 
 // Returns the counts of a frame, sorted by name, without those of times. A value is that of the counter with the name,
