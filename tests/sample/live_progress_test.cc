@@ -20,6 +20,7 @@ namespace perfkit {
 namespace {
 
 using testing::FlatWalker;
+using testing::HandlerAround;
 using testing::LiveOptions;
 using Why = SamplerDecision::Why;
 
@@ -50,10 +51,9 @@ class Watchdog {
 
 // The word that the handler of SIGTRAP around perfkit's own writes.
 volatile uint32_t g_written = 0;
-struct sigaction g_handler_within;
 PERFKIT_IN_HANDLER void WriteAndHandle(int signal, siginfo_t* info, void* registers) {
   g_written = g_written + 1;
-  g_handler_within.sa_sigaction(signal, info, registers);
+  HandlerAround::Within(signal, info, registers);
 }
 
 SamplerOptions EachTime(const std::string& event) {
@@ -101,32 +101,20 @@ bool Advances(Sampler& sampler, Work&& work) {
   return fine;
 }
 
-// While it lives, perfkit's handler runs within WriteAndHandle.
-class WritingHandler {
- public:
-  WritingHandler() {
-    sigaction(SIGTRAP, nullptr, &g_handler_within);
-    struct sigaction around = g_handler_within;
-    around.sa_sigaction = WriteAndHandle;
-    sigaction(SIGTRAP, &around, nullptr);
-  }
-  ~WritingHandler() { sigaction(SIGTRAP, &g_handler_within, nullptr); }
-};
-
 std::string Watched() { return absl::StrFormat("mem:%p/4:w:u", &g_written); }
 
 TEST_CASE("a thread advances although each signal of a sample leads to the next sample: a watched word",
           "[live][progress][law]") {
   auto sampler = Sampler::Open(EachTime(Watched()));
   if (!sampler.ok()) SKIP_TEST(sampler.status().ToString());
-  const WritingHandler handler;
+  const HandlerAround handler(WriteAndHandle);
   CHECK(Advances(*sampler, [] { g_written = g_written + 1; }));
 }
 
 TEST_CASE("a sampler that is stopped before it is drained says since when its event was off", "[live][progress][law]") {
   auto sampler = Sampler::Open(EachTime(Watched()));
   if (!sampler.ok()) SKIP_TEST(sampler.status().ToString());
-  const WritingHandler handler;
+  const HandlerAround handler(WriteAndHandle);
   for (size_t run = 1; run <= 3; ++run) {
     {
       const Watchdog watchdog;

@@ -49,34 +49,23 @@ namespace {
 
 using testing::DrainInto;
 using testing::FrameWalker;
+using testing::HandlerAround;
 using testing::LiveOptions;
 using testing::LiveTally;
 
-struct sigaction g_perfkits;
+// Notes when the handler runs.
 PERFKIT_IN_HANDLER void Around(int signal, siginfo_t* info, void* registers) {
   t_in_handler = true;
-  g_perfkits.sa_sigaction(signal, info, registers);
+  HandlerAround::Within(signal, info, registers);
   t_in_handler = false;
 }
-
-// Installs a handler around perfkit's that notes when it runs.
-class HandlerWatch {
- public:
-  HandlerWatch() {
-    sigaction(SIGTRAP, nullptr, &g_perfkits);
-    struct sigaction act = g_perfkits;
-    act.sa_sigaction = Around;
-    sigaction(SIGTRAP, &act, nullptr);
-  }
-  ~HandlerWatch() { sigaction(SIGTRAP, &g_perfkits, nullptr); }
-};
 
 TEST_CASE("the handler calls no allocator and takes no lock", "[live][storm][law]") {
   if (PERFKIT_INTERPOSED == 0) SKIP_TEST("a sanitizer has the allocator, or this is not glibc");
   const uint64_t before = __atomic_load_n(&g_mallocs, __ATOMIC_RELAXED) + __atomic_load_n(&g_locks, __ATOMIC_RELAXED);
   auto sampler = Sampler::Open(LiveOptions(testing::Bearable(10'000), FrameWalker::Make), Target::AllThreads());
   REQUIRE(sampler.ok());
-  const HandlerWatch watch;
+  const HandlerAround watch(Around);
   REQUIRE(sampler->Start().ok());
   std::mutex mutex;
   std::vector<std::thread> threads;

@@ -1,6 +1,7 @@
 // Shared by the tests of live stacks: walkers without tables, threads to be sampled, and a tally of a drain.
 #pragma once
 
+#include <signal.h>
 #include <sys/uio.h>
 #include <ucontext.h>
 
@@ -46,6 +47,25 @@ struct Room {
     __builtin_memcpy(&room, &frames, sizeof(room));
     return room;
   }
+};
+
+// While it lives, a handler of SIGTRAP runs around perfkit's: it calls Within. One at a time.
+class HandlerAround {
+ public:
+  explicit HandlerAround(void (*handler)(int signal, siginfo_t* info, void* registers)) {
+    sigaction(SIGTRAP, nullptr, &within_);
+    struct sigaction around = within_;
+    around.sa_sigaction = handler;
+    sigaction(SIGTRAP, &around, nullptr);
+  }
+  ~HandlerAround() { sigaction(SIGTRAP, &within_, nullptr); }
+
+  PERFKIT_IN_HANDLER static void Within(int signal, siginfo_t* info, void* registers) {
+    within_.sa_sigaction(signal, info, registers);
+  }
+
+ private:
+  static inline struct sigaction within_ = {};
 };
 
 // Returns the interrupted frame only.
