@@ -107,6 +107,8 @@ class Aggregator {
 
   // Sets the time from which threads that exist at the start are watched. To be called before any record is added.
   void SetStart(uint64_t start_ns);
+  // While the sampler is being paused or stopped, records of switches may be missing, but not those of threads that end.
+  void SwitchesKnownUntil(uint64_t time_ns) { off_cpu_.KnownUntil(time_ns); }
   // Between Pause and Resume there are no records of switches.
   void Pause(uint64_t now_ns);
   void Resume(uint64_t now_ns);

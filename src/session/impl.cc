@@ -297,6 +297,7 @@ void Impl::Halt() {
 void Impl::HaltLocked() {
   if (phase_ != Phase::kRunning) return;
   FindRunning();
+  aggregator_.SwitchesKnownUntil(sys::ClockNs(CLOCK_MONOTONIC));
   if (absl::Status status = sampler_->Stop(); !status.ok()) notes_.emplace_back(status.message());
   if (Preempters* const preempters = aggregator_.preempters(); preempters != nullptr) {
     if (absl::Status status = preempters->Stop(); !status.ok()) notes_.emplace_back(status.message());
@@ -324,6 +325,7 @@ absl::Status Impl::Gate(bool paused) {
   if (Preempters* const preempters = aggregator_.preempters(); preempters != nullptr) {
     if (absl::Status status = paused ? preempters->Pause() : preempters->Resume(); !status.ok()) return status;
   }
+  const uint64_t began_ns = sys::ClockNs(CLOCK_MONOTONIC);
   if (absl::Status status = paused ? sampler_->Pause() : sampler_->Resume(); !status.ok()) return status;
   paused_ = paused;
   const uint64_t now_ns = sys::ClockNs(CLOCK_MONOTONIC);
@@ -331,6 +333,7 @@ absl::Status Impl::Gate(bool paused) {
     aggregator_.Resume(now_ns);
     return absl::OkStatus();
   }
+  aggregator_.SwitchesKnownUntil(began_ns);
   Drain();  // nothing is held back any more
   aggregator_.Pause(now_ns);
   return absl::OkStatus();

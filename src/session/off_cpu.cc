@@ -115,7 +115,8 @@ void OffCpu::End(uint32_t thread, uint64_t time_ns, Emit emit) {
   if (found == threads_.end() || found->second.phase == Phase::kEnded) return;
   State& state = found->second;
   // A thread that ends runs. Without any record it has run until now.
-  if (state.phase == Phase::kUnknown) state.phase = Phase::kOn;
+  const bool has_run = time_ns <= known_until_ns_ || state.seen_running;
+  if (state.phase == Phase::kUnknown && has_run) state.phase = Phase::kOn;
   if (!paused_) Close(state, time_ns, emit);
   state.phase = Phase::kEnded;
 }
@@ -153,6 +154,7 @@ void OffCpu::Pause(uint64_t time_ns, Emit emit) {
 
 void OffCpu::Resume(uint64_t time_ns) {
   paused_ = false;
+  known_until_ns_ = UINT64_MAX;
   for (auto& [thread, state] : threads_) {
     if (state.phase == Phase::kEnded) continue;
     // There were no records in the pause.

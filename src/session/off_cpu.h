@@ -88,6 +88,9 @@ class OffCpu {
   void SeenRunning(uint32_t thread, bool runs);
   // Sets the stack with which the thread was last sampled.
   void SetLastStack(uint32_t thread, uint32_t stack);
+  // Later SWITCH records may be missing, because the sampler is being paused or stopped. A thread without any record that
+  // ends later has not run until then, as its end would prove otherwise. Until Resume.
+  void KnownUntil(uint64_t time_ns) { known_until_ns_ = time_ns; }
   // To be called for an EXIT record. Emits the span that is under way.
   void End(uint32_t thread, uint64_t time_ns, Emit emit);
   // Ends the spans that are under way at `time_ns`, and begins new ones, for a snapshot. `is_last`: all records are
@@ -149,6 +152,7 @@ class OffCpu {
 
   std::unordered_map<uint32_t, State> threads_;  // by index in Profile::threads
   uint64_t missed_ = 0;
+  uint64_t known_until_ns_ = UINT64_MAX;
   bool paused_ = false;
 };
 

@@ -115,11 +115,16 @@ mutant(early_end_is_forgotten FILE src/session/frame_keeper.cc TEST session_test
 }]]
        SAYS "A short-lived thread that marked frames keeps all samples from being released.")
 mutant(thread_that_ends_has_slept FILE src/session/off_cpu.cc TEST session_test CASES "[off_cpu]"
-       FROM [[  // A thread that ends runs. Without any record it has run until now.
-  if (state.phase == Phase::kUnknown) state.phase = Phase::kOn;
+       FROM [[if (state.phase == Phase::kUnknown && has_run) state.phase = Phase::kOn;]] TO [[(void)has_run;]]
+       SAYS "A thread that ran without a switch until it ended is told to have slept.")
+mutant(thread_that_ends_in_a_stop_has_run FILE src/session/off_cpu.cc TEST session_test CASES "[off_cpu]"
+       FROM [[time_ns <= known_until_ns_ || state.seen_running]] TO [[time_ns <= UINT64_MAX || state.seen_running]]
+       SAYS "A thread that slept until the sampler was stopped, and ended then, is told to have run.")
+mutant(resume_knows_no_switches FILE src/session/off_cpu.cc TEST session_test CASES "[off_cpu]"
+       FROM [[  known_until_ns_ = UINT64_MAX;
 ]]
        TO [[]]
-       SAYS "A thread that ran without a switch until it ended is told to have slept.")
+       SAYS "After a pause, a thread that ran until it ended is told to have slept.")
 mutant(forgotten_zones_are_none FILE src/session/whole_frames.cc TEST session_test CASES "[whole_frames]"
        FROM [[known_ns[i] = std::max(known_ns[i], zones_known_ns[i]);]] TO [[known_ns[i] += 0;]]
        SAYS "An early frame is told to have been in no zone.")

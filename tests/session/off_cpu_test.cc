@@ -240,6 +240,21 @@ TEST_CASE("a thread that ends without any record has run until then", "[off_cpu]
     CHECK(watched.off_cpu.TimesOf(0).on_ns == 10);
     CHECK(watched.off_cpu.TimesOf(0).off_ns == 10);
   }
+  SECTION("not while the sampler is being stopped: the record of its run may be missing") {
+    const bool was_running = GENERATE(false, true);
+    watched.off_cpu.SeenRunning(0, was_running);
+    watched.off_cpu.KnownUntil(29);
+    watched.off_cpu.End(0, 30, watched.Keep());
+    CHECK(watched.off_cpu.TimesOf(0).on_ns == (was_running ? 20 : 0));
+    CHECK(watched.off_cpu.TimesOf(0).off_ns == (was_running ? 0 : 20));
+  }
+  SECTION("again once it is resumed") {
+    watched.off_cpu.KnownUntil(20);
+    watched.off_cpu.Pause(20, watched.Keep());
+    watched.off_cpu.Resume(50);
+    watched.off_cpu.End(0, 80, watched.Keep());
+    CHECK(watched.off_cpu.TimesOf(0).on_ns == 30);
+  }
 }
 
 TEST_CASE("records that are missing are counted, and a sample tells that a thread is back", "[off_cpu]") {
