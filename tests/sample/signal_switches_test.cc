@@ -101,7 +101,7 @@ TEST_CASE("no handler disables the event that has got a closed descriptor", "[li
       testing::Spin(2000);  // Remove waits until no handler is in SwitchOff.
     }
   });
-  int disabled = 0, wrong = 0;
+  int disabled = 0, same = 0, wrong = 0;
   for (int i = 0; i < 500 || disabled < 50; ++i) {
     SignallingFd target(OpenClock());
     target.AddTo(switches, 1);
@@ -110,10 +110,13 @@ TEST_CASE("no handler disables the event that has got a closed descriptor", "[li
     const int was = target.get();
     target.Reset();
     const sys::OwnedFd reused = OpenClock();
-    wrong += reused.get() != was || !IsCounting(reused.get());
+    if (reused.get() != was) continue;  // A sanitizer opens and closes files as the thread starts.
+    ++same;
+    wrong += !IsCounting(reused.get());
   }
   stop = true;
   handlers.join();
+  CHECK(same >= 50);
   CHECK(wrong == 0);
 }
 
