@@ -30,7 +30,9 @@ struct StackAccounting {
 
 // Accounting of one event, over all threads and CPUs. Events that a kernel filter drops are not included.
 struct EventAccounting {
-  uint64_t counted = 0;    // The kernel's count: events, for clocks nanoseconds.
+  // The kernel's count: events, for clocks nanoseconds. While a sampler with RingMode::kOverwrite runs, what it has
+  // counted since the last Snapshot is still in its rings, and not included (Sampler::counts includes it).
+  uint64_t counted = 0;
   uint64_t delivered = 0;  // Samples delivered to a visitor.
   // Samples that perfkit dropped because the thread had two copies of the event: because it started while the sampler
   // attached it, or because the event that it had inherited was being replaced (SetRate).

@@ -10,6 +10,7 @@
 // losses have already been settled, so PauseHistory keeps the times at which pauses ended.
 #include "src/sample/loss_accounting.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <utility>
@@ -109,13 +110,27 @@ bool LossAccounting::AddCount(RingEvent& ring_event, EventAccounting& event) con
   return is_read;
 }
 
-void LossAccounting::AddCounts(SamplerStats& stats) {
+void LossAccounting::AddCounts(SamplerStats& stats, bool without_rings) {
   stats.lost_is_lower_bound = !plan_.counts_lost() || lost_is_lower_bound_ || unsettled_;
   rings_.ForEachEvent([&](RingEvent& ring_event) {
     stats.events_stuck += ring_event.stuck ? 1 : 0;
     if (ring_event.event == RingEvent::kTracking) return;
     if (!AddCount(ring_event, stats.events[ring_event.event])) stats.lost_is_lower_bound = true;
   });
+  if (!without_rings) return;
+  for (const RingEvent& ring_event : rings_.active.events) {
+    if (ring_event.event == RingEvent::kTracking) continue;
+    const uint64_t counted = ring_event.known.value - ring_event.taken.value;
+    const uint64_t lost = (ring_event.known.lost - ring_event.taken.lost) * writers_.WeightNow(ring_event);
+    stats.events[ring_event.event].counted -= counted - std::min(counted, lost);  // What is lost is in no ring.
+  }
+}
+
+void LossAccounting::WillRead(RingSet& set) const {
+  for (RingEvent& ring_event : set.events) {
+    (void)ring_event.Read(plan_.layout());  // If it fails, a part of its count moves to the next snapshot.
+    ring_event.taken = ring_event.known;
+  }
 }
 
 // Overwriting rings have two events for each thread and CPU; so have CPUs of two kinds for rings of threads. Events

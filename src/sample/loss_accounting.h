@@ -66,8 +66,11 @@ class LossAccounting {
   void SettleClosed(RingEvent& ring_event);
   // Adds a LOST record at `time_ns`, which was read from `slot`. Returns true if it is of the side band.
   bool Add(const RawRecord& raw, const RingSlot& slot, uint64_t time_ns);
-  // Adds the counts of the open events to `stats`, after SettleAtEnd.
-  void AddCounts(SamplerStats& stats);
+  // Adds the counts of the open events to `stats`, after SettleAtEnd. `without_rings`: without the events whose samples
+  // are in the overwriting rings that are written now.
+  void AddCounts(SamplerStats& stats, bool without_rings);
+  // Overwriting rings, whose events are disabled, are about to be read.
+  void WillRead(RingSet& set) const;
   // Returns Sampler::counts, with the plan's indices of events.
   std::vector<SamplerCount> Counts();
 

@@ -34,6 +34,7 @@ struct RingEvent {
   bool pausable = false;      // A tracking event that writes into a ring of samples, which Sampler::Pause pauses.
   uint64_t lost_settled = 0;  // Losses that are already in the accounting.
   EventCount known;           // Result of the last successful Read.
+  EventCount taken;           // `known` when its overwriting ring was last read.
   bool stuck = false;         // Should be enabled, but could not be.
   bool hung_up = false;       // Its thread has ended, and all threads that inherited it: RingSet::FirstLiving.
 

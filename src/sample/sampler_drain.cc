@@ -110,6 +110,7 @@ void SamplerImpl::DrainOverwritten(Visit visit) {
 }
 
 void SamplerImpl::DrainBackwards(RingSet& set, Visit visit) {
+  losses_.WillRead(set);
   drain_.DrainBackwards(set, [&](const RawRecord& raw, RingSlot& slot) { Deliver(raw, slot, visit); });
 }
 

@@ -337,7 +337,8 @@ SamplerStats SamplerImpl::Stats() {
   if (state_ == State::kInForkedChild) return stats;
   losses_.SettleAtEnd();
   stats.events = accounting_.events();
-  losses_.AddCounts(stats);
+  // What the rings hold is not delivered yet, and not counted either.
+  losses_.AddCounts(stats, plan_.options().mode == RingMode::kOverwrite && is_running());
   for (size_t i = 0; i < stats.events.size(); ++i) {
     EventAccounting& event = stats.events[i];
     live_.FillAccounting(i, event);

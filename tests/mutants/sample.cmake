@@ -113,3 +113,6 @@ mutant(switched_off_and_stopped FILE src/sample/sampler_impl.cc TEST sample_test
 mutant(signals_cost_what_they_cost_elsewhere FILE src/sample/live_stack_reader.cc TEST sample_test CASES "[progress]"
        FROM [[plan.SetSignalCost(signal_ns);]] TO [[(void)signal_ns;]]
        SAYS "The budget of a sampler on a slow machine knows a twentieth of its cost.")
+mutant(snapshot_counts_what_rings_hold FILE src/sample/loss_accounting.cc TEST sample_test CASES "[snapshot]"
+       FROM [[  if (!without_rings) return;]] TO [[  if (without_rings || !without_rings) return;]]
+       SAYS "A snapshot counts events whose samples the next one has.")
