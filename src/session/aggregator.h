@@ -107,7 +107,8 @@ class Aggregator {
 
   // Sets the time from which threads that exist at the start are watched. To be called before any record is added.
   void SetStart(uint64_t start_ns);
-  // While the sampler is being paused or stopped, records of switches may be missing, but not those of threads that end.
+  // While the sampler is being paused or stopped, records of switches may be missing, but those of threads that end are
+  // not.
   void SwitchesKnownUntil(uint64_t time_ns) { off_cpu_.KnownUntil(time_ns); }
   // Between Pause and Resume there are no records of switches.
   void Pause(uint64_t now_ns);
@@ -167,8 +168,9 @@ class Aggregator {
   }
   // The modules in which names were looked up.
   std::vector<SymbolizedModule> modules() const { return symbolizer_.Modules(); }
-  // Drops all samples: each profile of a flight recorder has only what the rings held.
-  void ForgetSamples();
+  // A profile of what the rings of a flight recorder held, up to `to_ns`, was made: drops all samples. The next profile
+  // begins at `from_ns`.
+  void Restart(uint64_t from_ns, uint64_t to_ns);
 
  private:
   bool IsOurs(uint32_t pid) const { return options_.pid == 0 || pid == options_.pid; }

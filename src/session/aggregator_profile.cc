@@ -325,11 +325,11 @@ Profile Aggregator::MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on
   return profile;
 }
 
-void Aggregator::ForgetSamples() {
+void Aggregator::Restart(uint64_t from_ns, uint64_t to_ns) {
   Profile& profile = builder_.profile();
   matcher_.Clear();
   followers_.Restart(FollowerValues::kNever);
-  timelines_.ForgetAll();
+  timelines_.Restart(from_ns, to_ns);
   profile.samples.clear();
   merged_ = {};
   given_.samples = 0;

@@ -65,7 +65,7 @@ class Impl {
   bool KeepRecords();
   void FindRunning();
   void HaltLocked();
-  Profile MakeProfile();
+  Profile MakeProfile(uint64_t to_ns);
   absl::Status CheckUsable() const;
 
   const SessionOptions options_;

@@ -14,9 +14,8 @@ void Impl::AddRecorded(const SamplerRecord& record) {
 }
 
 // Once sampling has ended, each call returns the same, except for the CPU time of the call itself.
-Profile Impl::MakeProfile() {
+Profile Impl::MakeProfile(uint64_t to_ns) {
   const bool is_last = phase_ != Phase::kRunning;
-  const uint64_t now_ns = is_last ? at_.stopped_ns : sys::ClockNs(CLOCK_MONOTONIC);
   SamplerStats stats = sampler_->stats();
   Profile profile;
   const uint64_t sampling_cpu_ns = own_cpu_ns_;
@@ -29,10 +28,10 @@ Profile Impl::MakeProfile() {
     aggregator_.ReadTimelines();
     if (options_.mode == RingMode::kOverwrite) aggregator_.CutTracks(flight_.from_ns());
     aggregator_.DecideFrames(is_last ? UINT64_MAX : at_.drained_ns - kDrainedAfterNs, on_named);
-    profile = aggregator_.MakeProfile(now_ns, is_last, on_named);
+    profile = aggregator_.MakeProfile(to_ns, is_last, on_named);
     profile::MakeStringsUnique(profile);  // Each timeline adds its own.
   }
-  profile.from_ns = at_.started_ns, profile.to_ns = now_ns;
+  profile.from_ns = at_.started_ns, profile.to_ns = to_ns;
   profile.realtime_offset_ns = sys::RealtimeOffsetNs();
   if (options_.mode == RingMode::kOverwrite) flight_.Describe(profile, stats);
   profile.accounting.own_cpu_ns += own_cpu_ns_;
@@ -56,7 +55,7 @@ absl::StatusOr<Profile> Impl::Stop() {
   // Without the lock: the session's thread may be waiting for it.
   thread_.Join();  // one caller gets here
   const std::lock_guard<std::mutex> lock(mutex_);
-  Profile profile = MakeProfile();
+  Profile profile = MakeProfile(at_.stopped_ns);
   sampler_.reset();
   return profile;
 }
@@ -64,20 +63,20 @@ absl::StatusOr<Profile> Impl::Stop() {
 absl::StatusOr<Profile> Impl::Snapshot() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (absl::Status status = CheckUsable(); !status.ok()) return status;
-  if (phase_ != Phase::kRunning) return MakeProfile();
+  if (phase_ != Phase::kRunning) return MakeProfile(at_.stopped_ns);
   FindRunning();
   if (options_.mode != RingMode::kOverwrite) {
     Drain();
-    return MakeProfile();
+    return MakeProfile(sys::ClockNs(CLOCK_MONOTONIC));
   }
   const absl::StatusOr<Sampler::Takeover> taken = sampler_->Snapshot();
   if (!taken.ok()) return taken.status();
   flight_.EndAt(taken->to_ns);
   Drain();
   kept_.Replay([&](const SamplerRecord& record) { AddRecorded(record); });
-  Profile profile = MakeProfile();
+  Profile profile = MakeProfile(taken->to_ns);
   flight_.Restart(*taken);
-  aggregator_.ForgetSamples();
+  aggregator_.Restart(taken->from_ns, taken->to_ns);
   return profile;
 }
 

@@ -88,8 +88,8 @@ class OffCpu {
   void SeenRunning(uint32_t thread, bool runs);
   // Sets the stack with which the thread was last sampled.
   void SetLastStack(uint32_t thread, uint32_t stack);
-  // Later SWITCH records may be missing, because the sampler is being paused or stopped. A thread without any record that
-  // ends later has not run until then, as its end would prove otherwise. Until Resume.
+  // Later SWITCH records may be missing, until Resume: the sampler is being paused or stopped. That a thread ends then,
+  // without any record, does not prove that it has run until its end.
   void KnownUntil(uint64_t time_ns) { known_until_ns_ = time_ns; }
   // To be called for an EXIT record. Emits the span that is under way.
   void End(uint32_t thread, uint64_t time_ns, Emit emit);

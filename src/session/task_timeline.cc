@@ -80,8 +80,8 @@ void TaskTimeline::Retire(std::span<const uint32_t> renamed) {
   });
 }
 
-void TaskTimeline::ForgetAll() {
-  changes_.Forget(1);
+void TaskTimeline::ForgetUntil(uint64_t until_ns) {
+  changes_.ForgetUntil(until_ns);
   changes_.ForgetLost();
   forgotten_ = 0;
 }

@@ -33,8 +33,8 @@ class TaskTimeline {
   void Read(uint64_t known_ns);
   // Listens no more.
   void Stop(uint64_t now_ns);
-  // Begins anew, with the tasks that run.
-  void ForgetAll();
+  // Begins anew, with the tasks that run at `until_ns`.
+  void ForgetUntil(uint64_t until_ns);
 
   // Returns the label, in the builder's strings, of samples that Label has not labelled yet.
   uint32_t unknown_label() { return builder_.String(kUnknownTask); }

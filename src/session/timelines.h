@@ -29,9 +29,10 @@ struct Timelines {
     if (zones) zones->Stop(now_ns);
     if (tasks) tasks->Stop(now_ns);
   }
-  void ForgetAll() {
-    if (zones) zones->ForgetAll();
-    if (tasks) tasks->ForgetAll();
+  // A profile up to `to_ns` was made. The next one begins at `from_ns`.
+  void Restart(uint64_t from_ns, uint64_t to_ns) {
+    if (zones) zones->Restart(from_ns, to_ns);
+    if (tasks) tasks->ForgetUntil(from_ns);
   }
   void Label(std::span<ProfileSample> samples) {
     if (zones) zones->Label(samples);

@@ -17,12 +17,6 @@ using count::ZoneRecordKind;
 
 ProfileUnit UnitOf(std::string_view unit) { return unit == "ns" ? ProfileUnit::kNanoseconds : ProfileUnit::kCount; }
 
-template <class Entries>
-size_t Drop(Entries& entries, size_t count) {
-  entries.erase(entries.begin(), entries.begin() + static_cast<ptrdiff_t>(count));
-  return count;
-}
-
 }  // namespace
 
 ZoneTimeline::ZoneTimeline(std::unique_ptr<count::FrameRecording> recording, ProfileBuilder& builder,
@@ -247,30 +241,6 @@ std::optional<uint32_t> ZoneTimeline::LabelAt(std::span<const Thread* const> thr
   return label;
 }
 
-void ZoneTimeline::ForgetAll() {
-  Forget(1);
-  losses_ = {};
-}
-
-// Forgets the oldest 1/`divisor` of everything. The last change of each thread stays: it says in which zone the thread
-// is.
-size_t ZoneTimeline::Forget(size_t divisor) {
-  for (const Span& zone : std::span(zones_).first(zones_.size() / divisor)) {
-    uint64_t& known_ns = threads_[zone.thread].zones_known_ns;
-    known_ns = std::max(known_ns, zone.to_ns);
-  }
-  deciding_.frames = 0;
-  const size_t dropped = Drop(zones_, zones_.size() / divisor) + Drop(frames_, frames_.size() / divisor);
-  for (auto& [key, track] : tracks_) Drop(track.counter.points, track.counter.points.size() / divisor);
-  for (Thread& thread : threads_) {
-    if (thread.changes.empty()) continue;
-    Drop(thread.changes, std::min(thread.changes.size() / divisor, thread.changes.size() - 1));
-    thread.known_from_ns = thread.changes[0].ns;
-  }
-  CountBytes();
-  return dropped;
-}
-
 void ZoneTimeline::CountBytes() {
   bytes_ = zones_.size() * sizeof(Span) + frames_.size() * BytesOfFrame();
   for (const FrameSpan& frame : frames_) bytes_ += frame.state.size();
@@ -362,6 +332,7 @@ void ZoneTimeline::AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns, con
 void ZoneTimeline::AddFramesTo(Tracks& tracks) const {
   for (const FrameSpan& frame : frames_) {
     if (frame.to_ns <= tracks.from_ns() || frame.from_ns >= tracks.to_ns()) continue;
+    if (!keeping_ && frame.to_ns > tracks.to_ns()) continue;  // The next profile has it.
     if (!IsIn(tracks.times(), frame)) {
       tracks.LeaveOut();
       continue;

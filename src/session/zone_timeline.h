@@ -44,8 +44,9 @@ class ZoneTimeline {
   void Read(uint64_t known_ns);
   // Reads for the last time.
   void Stop(uint64_t now_ns);
-  // Forgets everything but which zones are open. Requires that the session keeps everything.
-  void ForgetAll();
+  // A profile up to `to_ns` was made, and the next one begins at `from_ns`: forgets the zones and frames that ended
+  // until `to_ns`, and the labels of earlier samples than `from_ns`. Requires that the session keeps everything.
+  void Restart(uint64_t from_ns, uint64_t to_ns);
 
   // Returns the label, in the builder's strings, of samples that Label has not labelled yet.
   uint32_t unknown_label() { return builder_.String(kUnknownZone); }
@@ -161,6 +162,8 @@ class ZoneTimeline {
   const Path& PathOf(Thread& thread, const count::FrameEvent& event);
   void FindIndexes(uint64_t known_ns);
   size_t Forget(size_t divisor);
+  void ForgetZone(const Span& zone);
+  static void ForgetChanges(Thread& thread, size_t count);
   void CountBytes();
   class Tracks;
   void AddFramesTo(Tracks& tracks) const;

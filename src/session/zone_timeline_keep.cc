@@ -1,6 +1,8 @@
-// Keeps only slow frames. A frame is decided once all logs have been read up to its end, because reasons may be in the
-// logs of other threads. What no frame keeps is dropped only when it has become a large share of all, so that each zone
-// is checked only a few times.
+// What is kept: slow frames only, or what no earlier profile has.
+//
+// A frame is decided once all logs have been read up to its end, because reasons may be in the logs of other threads.
+// What no frame keeps is dropped only when it has become a large share of all, so that each zone is checked only a few
+// times.
 #include <algorithm>
 #include <utility>
 
@@ -12,6 +14,12 @@ namespace {
 // A frame is explained in about 1 ms. If slow frames come faster than that, each call would take longer than the last
 // one without this limit.
 constexpr size_t kMaxHandedOver = 64;
+
+template <class Entries>
+size_t Drop(Entries& entries, size_t count) {
+  entries.erase(entries.begin(), entries.begin() + static_cast<ptrdiff_t>(count));
+  return count;
+}
 
 }  // namespace
 
@@ -199,6 +207,50 @@ void ZoneTimeline::Thin() {
     thread.known_from_ns = thread.changes[0].ns;
   }
   CountBytes();
+}
+
+void ZoneTimeline::Restart(uint64_t from_ns, uint64_t to_ns) {
+  std::erase_if(zones_, [&](const Span& zone) {
+    if (zone.to_ns > to_ns) return false;
+    ForgetZone(zone);
+    return true;
+  });
+  deciding_.frames = 0;
+  std::erase_if(frames_, [&](const FrameSpan& frame) { return frame.to_ns <= to_ns; });
+  for (auto& [key, track] : tracks_) {
+    std::erase_if(track.counter.points, [&](const ProfileCounter::Point& point) { return point.time_ns < to_ns; });
+  }
+  for (Thread& thread : threads_) {
+    const auto later = std::ranges::upper_bound(thread.changes, from_ns, {}, &Change::ns);
+    if (later != thread.changes.begin()) ForgetChanges(thread, static_cast<size_t>(later - thread.changes.begin()) - 1);
+  }
+  CountBytes();
+  losses_ = {};
+}
+
+void ZoneTimeline::ForgetZone(const Span& zone) {
+  uint64_t& known_ns = threads_[zone.thread].zones_known_ns;
+  known_ns = std::max(known_ns, zone.to_ns);
+}
+
+void ZoneTimeline::ForgetChanges(Thread& thread, size_t count) {
+  Drop(thread.changes, count);
+  thread.known_from_ns = thread.changes[0].ns;
+}
+
+// Forgets the oldest 1/`divisor` of everything. The last change of each thread stays: it says in which zone the thread
+// is.
+size_t ZoneTimeline::Forget(size_t divisor) {
+  for (const Span& zone : std::span(zones_).first(zones_.size() / divisor)) ForgetZone(zone);
+  deciding_.frames = 0;
+  const size_t dropped = Drop(zones_, zones_.size() / divisor) + Drop(frames_, frames_.size() / divisor);
+  for (auto& [key, track] : tracks_) Drop(track.counter.points, track.counter.points.size() / divisor);
+  for (Thread& thread : threads_) {
+    if (thread.changes.empty()) continue;
+    ForgetChanges(thread, std::min(thread.changes.size() / divisor, thread.changes.size() - 1));
+  }
+  CountBytes();
+  return dropped;
 }
 
 }  // namespace perfkit::session

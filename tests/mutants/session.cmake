@@ -222,3 +222,15 @@ mutant(paused_frames_are_whole FILE src/session/timelines.h TEST session_test CA
 ]]
        TO [[]]
        SAYS "A frame of a pause was taken by the machine.")
+mutant(snapshot_lasts_until_it_is_named FILE src/session/impl_profile.cc TEST session_test CASES "[flight_recorder]"
+       FROM [[Profile profile = MakeProfile(taken->to_ns);]] TO [[Profile profile = MakeProfile(sys::ClockNs(CLOCK_MONOTONIC));]]
+       SAYS "Successive snapshots overlap by the time that unwinding and naming take.")
+mutant(snapshot_forgets_later_frames FILE src/session/zone_timeline_keep.cc TEST session_test CASES "[flight_recorder]"
+       FROM [[return frame.to_ns <= to_ns; });]] TO [[return frame.to_ns <= to_ns + 1'000'000'000; });]]
+       SAYS "Frames that end while a snapshot is made are in no profile.")
+mutant(snapshot_has_frames_that_end_later FILE src/session/zone_timeline.cc TEST session_test CASES "[flight_recorder]"
+       FROM [[if (!keeping_ && frame.to_ns > tracks.to_ns()) continue;]] TO [[]]
+       SAYS "A frame is in two profiles, and in one of them without its end.")
+mutant(snapshot_forgets_later_tasks FILE src/count/task/task_changes.cc TEST session_test CASES "[tasks]"
+       FROM [[std::ranges::upper_bound(thread.changes, until_ns, {}, &Change::ns);]] TO [[std::ranges::upper_bound(thread.changes, until_ns + 1'000'000'000, {}, &Change::ns);]]
+       SAYS "Samples that are taken while a snapshot is made have no task.")

@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -146,6 +149,98 @@ TEST_CASE("frames are kept as long as samples", "[session][flight_recorder][law]
   for (const ProfileCounter& counter : profile->counters) {
     for (const ProfileCounter::Point& point : counter.points) CHECK(point.time_ns >= profile->from_ns);
   }
+}
+
+// Returns the time that is in several of the zones, which are all of one thread and not nested.
+uint64_t TimeInTwo(std::vector<ProfileZone> zones) {
+  std::ranges::sort(zones, {}, &ProfileZone::from_ns);
+  uint64_t twice_ns = 0, end_ns = 0;
+  for (const ProfileZone& zone : zones) {
+    twice_ns += std::min(zone.to_ns, std::max(zone.from_ns, end_ns)) - zone.from_ns;
+    end_ns = std::max(end_ns, zone.to_ns);
+  }
+  return twice_ns;
+}
+
+struct Snapshots {
+  std::vector<Profile> profiles;
+  std::vector<uint64_t> took_ns;
+};
+
+// Takes snapshots while a thread marks frames, each with one zone of 300 us full of page faults.
+Snapshots SnapshotsOfFrames() {
+  FrameCounter frames({.events = {"page-faults"}});
+  const FrameId loop = frames.DefineFrame("step");
+  SessionOptions options = FlightOfFaults();
+  options.frames = &frames;
+  absl::StatusOr<Session> session = Session::Start(options);
+  REQUIRE(session.status() == absl::OkStatus());
+  std::atomic<bool> stop{false};
+  std::thread worker([&] {
+    while (!stop) {
+      {
+        PERFKIT_ZONE(frames, "faults");
+        const uint64_t until_ns = Now() + 300'000;
+        while (Now() < until_ns && !stop) Fault(1);
+      }
+      frames.Mark(loop);
+    }
+  });
+  (void)session->Snapshot();
+  Snapshots snapshots;
+  for (int i = 0; i < 12; ++i) {
+    std::this_thread::sleep_for(10ms);
+    const uint64_t began_ns = Now();
+    absl::StatusOr<Profile> profile = session->Snapshot();
+    snapshots.took_ns.push_back(Now() - began_ns);
+    if (profile.ok()) snapshots.profiles.push_back(*std::move(profile));
+  }
+  stop = true;
+  worker.join();
+  REQUIRE(snapshots.profiles.size() == snapshots.took_ns.size());
+  return snapshots;
+}
+
+// The law: a zone is in each of successive snapshots as long as it lies there, and snapshots overlap only while the rings
+// are taken over, not while names are looked up.
+TEST_CASE("successive snapshots share no more time than it takes to take the rings over",
+          "[session][flight_recorder][law]") {
+  const auto [profiles, took_ns] = SnapshotsOfFrames();
+  std::vector<ProfileZone> zones;
+  std::map<std::string, int> whole_frames;
+  uint64_t shared_ns = 0, min_share = UINT64_MAX;
+  for (size_t i = 0; i < profiles.size(); ++i) {
+    const Profile& profile = profiles[i];
+    if (i != 0) {
+      REQUIRE(profile.from_ns <= profiles[i - 1].to_ns);
+      const uint64_t overlap_ns = profiles[i - 1].to_ns - profile.from_ns;
+      shared_ns += overlap_ns;
+      min_share = std::min(min_share, overlap_ns * 100 / took_ns[i - 1]);
+    }
+    CHECK(std::ranges::all_of(TimesIn(profile), [&](uint64_t time) { return time <= profile.to_ns; }));
+    const auto has_zone = [&](const ProfileZone& frame) {
+      return std::ranges::any_of(profile.zones, [&](const ProfileZone& zone) {
+        return !zone.is_frame && zone.from_ns >= frame.from_ns && zone.to_ns <= frame.to_ns;
+      });
+    };
+    for (const ProfileZone& zone : profile.zones) {
+      if (!zone.is_frame) {
+        zones.push_back(zone);
+        continue;
+      }
+      whole_frames[profile.strings[zone.name]] += zone.is_whole;
+      if (zone.is_whole) CHECK(has_zone(zone));
+    }
+  }
+  CHECK(TimeInTwo(zones) <= shared_ns);
+  CHECK(min_share < 50);
+  for (const auto& [frame, times] : whole_frames) CHECK(times <= 1);
+  // Each frame has ended in one of the profiles; it is whole if it has also begun there.
+  const auto number = [](const auto& one) { return std::stoul(one.first.substr(5)); };
+  std::set<unsigned long> numbers;
+  for (const auto& one : whole_frames) numbers.insert(number(one));
+  REQUIRE_FALSE(numbers.empty());
+  CHECK(*numbers.rbegin() - *numbers.begin() + 1 == numbers.size());
 }
 
 TEST_CASE("all rings of a flight recorder take 8 MiB", "[session][flight_recorder]") {

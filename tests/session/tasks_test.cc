@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <deque>
 #include <map>
@@ -130,6 +131,32 @@ TEST_CASE("each sample has the task that the program's own log says", "[session]
   CHECK(weights.count(kUnknown) == 0);
   if (profile.events[0].accounting.delivered < 100) SKIP_TEST("there are too few samples");
   CHECK(CheckTasks(profile, hopping) > 0);
+}
+
+TEST_CASE("each sample of successive snapshots has its task", "[session][tasks][law]") {
+  TaskCounter tasks({.events = {"task-clock"}});
+  HoppingTasks hopping(tasks);
+  SessionOptions options = EachFault();
+  options.mode = RingMode::kOverwrite;
+  absl::StatusOr<Session> session = StartWith(tasks, options);
+  REQUIRE(session.status() == absl::OkStatus());
+  std::atomic<bool> ended{false};
+  std::thread run([&] {
+    hopping.Run();
+    ended = true;
+  });
+  std::vector<Profile> profiles;
+  while (!ended) {
+    if (absl::StatusOr<Profile> snapshot = session->Snapshot(); snapshot.ok()) profiles.push_back(*std::move(snapshot));
+  }
+  run.join();
+  profiles.push_back(ProfileOf(session));
+  size_t checked = 0;
+  for (const Profile& profile : profiles) {
+    checked += CheckTasks(profile, hopping);
+    CHECK(WeightsByTask(profile).count(kUnknown) == 0);
+  }
+  CHECK(checked > 0);
 }
 
 TEST_CASE("the page faults of hopping tasks are theirs", "[session][tasks][law]") {

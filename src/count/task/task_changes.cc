@@ -85,18 +85,29 @@ uint64_t TaskChanges::PartsOf(std::span<const Change> changes) {
       std::count_if(changes.begin(), changes.end(), [](const Change& change) { return change.number != 0; }));
 }
 
+uint64_t TaskChanges::ForgetFirst(Thread& thread, size_t count) {
+  const uint64_t parts = PartsOf(std::span(thread.changes).first(count));
+  bytes_ -= count * sizeof(Change);
+  thread.changes.erase(thread.changes.begin(), thread.changes.begin() + static_cast<ptrdiff_t>(count));
+  thread.known_from_ns = thread.changes[0].ns;
+  return parts;
+}
+
 // The last change of each thread stays: it says which task runs there.
 uint64_t TaskChanges::Forget(size_t divisor) {
   uint64_t parts = 0;
   for (Thread& thread : threads_) {
     if (thread.changes.empty()) continue;
-    const size_t dropped = std::min(thread.changes.size() / divisor, thread.changes.size() - 1);
-    parts += PartsOf(std::span(thread.changes).first(dropped));
-    bytes_ -= dropped * sizeof(Change);
-    thread.changes.erase(thread.changes.begin(), thread.changes.begin() + static_cast<ptrdiff_t>(dropped));
-    thread.known_from_ns = thread.changes[0].ns;
+    parts += ForgetFirst(thread, std::min(thread.changes.size() / divisor, thread.changes.size() - 1));
   }
   return parts;
+}
+
+void TaskChanges::ForgetUntil(uint64_t until_ns) {
+  for (Thread& thread : threads_) {
+    const auto later = std::ranges::upper_bound(thread.changes, until_ns, {}, &Change::ns);
+    if (later != thread.changes.begin()) ForgetFirst(thread, static_cast<size_t>(later - thread.changes.begin()) - 1);
+  }
 }
 
 uint64_t TaskChanges::ForgetThreads(absl::FunctionRef<bool(const Thread& thread)> is_forgotten) {

@@ -81,6 +81,8 @@ class TaskChanges {
   // number of parts of tasks in them.
   uint64_t Forget(size_t divisor);
   uint64_t ForgetThreads(absl::FunctionRef<bool(const Thread& thread)> is_forgotten);
+  // Forgets the changes of each thread before `until_ns`, except the last one of them: it says which task runs then.
+  void ForgetUntil(uint64_t until_ns);
   // Sets the lost records to 0.
   void ForgetLost() { lost_ = 0; }
 
@@ -89,6 +91,8 @@ class TaskChanges {
   void AddChange(Thread& thread, const Change& change);
   Change ChangeTo(uint64_t ns, const TaskPosition& position);
   static uint64_t PartsOf(std::span<const Change> changes);
+  // Returns the number of parts of tasks in the changes, of which one must be left.
+  uint64_t ForgetFirst(Thread& thread, size_t count);
 
   std::unique_ptr<TaskRecording> recording_;
   uint64_t read_until_ns_ = 0;
