@@ -200,8 +200,9 @@ class Session {
   absl::StatusOr<Profile> Stop();
   // Returns the profile so far, with names; sampling continues. kOverwrite: returns what the rings hold now, with the
   // accounting since the previous snapshot; Profile::from_ns is the time of that snapshot, or if that is longer ago,
-  // `keep_last` before now. After sampling has ended (running() is false), returns what Stop will return. kWall: while
-  // the session runs, on_ns and off_ns may be wrong by 50 us; both are 0 for a running thread that has no record yet.
+  // `keep_last` before now; Profile::to_ns is the time at which the rings were taken. After sampling has ended
+  // (running() is false), returns what Stop will return. kWall: while the session runs, on_ns and off_ns may be wrong by
+  // 50 us; both are 0 for a running thread that has no record yet.
   // Errors: FailedPrecondition after Stop; kOverwrite: Internal if an ioctl fails.
   absl::StatusOr<Profile> Snapshot();
 
