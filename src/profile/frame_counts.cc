@@ -168,6 +168,7 @@ std::vector<FrameCount> CountsOf(const Profile& profile, uint32_t frame, std::sp
   }
   for (size_t event = 0; event < profile.events.size(); ++event) {
     if (profile.events[event].unit == ProfileUnit::kNanoseconds) continue;
+    if (!IsSampled(profile, zone.thread, [event](uint16_t one) { return one == event; })) continue;
     const std::string base(BaseOf(profile.events[event].name));
     const auto [count, is_new] = counts.try_emplace(base, FrameCount{.name = base});
     if (is_new) {

@@ -47,7 +47,8 @@ bool IsSampled(const Profile& profile, uint32_t thread, absl::FunctionRef<bool(u
 bool HasOffCpuTimes(const Profile& profile, uint32_t thread);
 
 // Returns the counts of a frame, sorted by name, without those of times. A value is that of the counter with the name,
-// else the sum of the samples on the frame's thread. `frame`, `compared`: frames of one kind, in Profile::zones.
+// else the sum of the samples on the frame's thread, of an event that was sampled in its process. `frame`, `compared`:
+// frames of one kind, in Profile::zones.
 std::vector<FrameCount> CountsOf(const Profile& profile, uint32_t frame, std::span<const uint32_t> compared);
 
 // Returns the cycles for each ns that the frame's thread was on a CPU; 0 if not both were counted.

@@ -107,3 +107,6 @@ mutant(kinds_of_faults_vanish FILE src/profile/faulted_memory.cc TEST profile_te
 mutant(merged_profiles_have_one_clock FILE src/profile/frame_counts.cc TEST profile_test CASES "[frames]"
        FROM [[[&](size_t clock) { return sampled[clock]; });]] TO [[[&](size_t clock) { return sampled[clock] || true; });]]
        SAYS "A frame that worked is time without samples, because another profile came first.")
+mutant(counts_of_other_processes FILE src/profile/frame_counts.cc TEST profile_test CASES "[frames]"
+       FROM [[[event](uint16_t one) { return one == event; })) continue;]] TO [[[event](uint16_t one) { return one == event; }) && false) continue;]]
+       SAYS "A merged profile has a count of 0 for an event that its frame's process did not sample.")

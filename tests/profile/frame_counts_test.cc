@@ -68,6 +68,29 @@ TEST_CASE("times off the CPU are recorded of a process that has none, if it is a
   CHECK_FALSE(HasOffCpuTimes(profile, thread + 1));
 }
 
+// As after Profile::Merge: one process samples page faults, the other one minor faults.
+TEST_CASE("a frame has no count of an event that only another process sampled", "[profile][frames]") {
+  ProfileBuilder builder;
+  const uint16_t all = builder.AddEvent({.name = "page-faults"}), minor = builder.AddEvent({.name = "minor-faults"});
+  const uint32_t ten = builder.AddThread(10, 10, "main"), twenty = builder.AddThread(20, 20, "main");
+  for (uint64_t time_ns : {1100, 1200, 1300}) {
+    builder.AddSample({.time_ns = time_ns, .weight = 1, .thread = ten, .event = all});
+  }
+  builder.AddSample({.time_ns = 1400, .weight = 1, .thread = twenty, .event = minor});
+  const uint32_t name = builder.String("frame 1");
+  Profile profile = builder.Take();
+  for (const uint32_t thread : {ten, twenty}) {
+    profile.zones.push_back({.from_ns = 1000, .to_ns = 1350, .thread = thread, .name = name, .is_frame = true});
+  }
+  const std::vector<FrameCount> of_ten = CountsOf(profile, 0, {}), of_twenty = CountsOf(profile, 1, {});
+  REQUIRE(of_ten.size() == 1);
+  CHECK(of_ten[0].name == "page-faults");
+  CHECK(of_ten[0].value == 3);
+  REQUIRE(of_twenty.size() == 1);
+  CHECK(of_twenty[0].name == "minor-faults");
+  CHECK(of_twenty[0].value == 0);
+}
+
 TEST_CASE("a counter's restriction is no name of frames", "[profile][frames]") {
   for (const char* const name : {"page-faults", "page-faults, user space only", "page-faults, on some CPUs"}) {
     INFO(name);
