@@ -14,7 +14,9 @@ endif()
 if(PERFKIT_SANITIZE)
   set(sanitize -fsanitize=${PERFKIT_SANITIZE} -fno-omit-frame-pointer)
   if(PERFKIT_SANITIZE MATCHES "undefined")
-    list(APPEND sanitize -fno-sanitize-recover=undefined)
+    # vptr opens a pipe to see whether memory is readable. In a test that has no descriptor left, it finds "an object with
+    # an invalid vptr" in each new std::thread.
+    list(APPEND sanitize -fno-sanitize-recover=undefined -fno-sanitize=vptr)
   endif()
   add_compile_options(${sanitize})
   add_link_options(${sanitize})
