@@ -163,6 +163,7 @@ class ZoneTimeline {
   void FindIndexes(uint64_t known_ns);
   size_t Forget(size_t divisor);
   void ForgetZone(const Span& zone);
+  // Forgets the first `count` changes of a thread, which must have more.
   static void ForgetChanges(Thread& thread, size_t count);
   void CountBytes();
   class Tracks;

@@ -249,7 +249,7 @@ class Walker {
     if (event.delivered != delivered_[i]) Wrong("what was given is not what is delivered: " + accounting);
     if (CountNow(event, i) < known + (clock ? 0 : event.duplicates)) Wrong("less than is known: " + accounting);
     if (event.represented > event.counted + slack) Wrong("more is represented than was counted: " + accounting);
-    // What is still in the rings is counted, and accounted for nowhere else yet.
+    // What is still in streaming rings is counted, and accounted for nowhere else yet.
     if (!clock && event.accounted() > event.counted) Wrong("more in the accounting than was counted: " + accounting);
   }
 

@@ -91,7 +91,7 @@ class TaskChanges {
   void AddChange(Thread& thread, const Change& change);
   Change ChangeTo(uint64_t ns, const TaskPosition& position);
   static uint64_t PartsOf(std::span<const Change> changes);
-  // Returns the number of parts of tasks in the changes, of which one must be left.
+  // Forgets the first `count` changes of a thread, which must have more. Returns the number of parts of tasks in them.
   uint64_t ForgetFirst(Thread& thread, size_t count);
 
   std::unique_ptr<TaskRecording> recording_;
