@@ -83,8 +83,9 @@ scope, frame or zone. Each case opens its own events and closes them at its end,
 * Sessions: the same work of 200 ms without anything, with the kernel's bare timer at the session's interval, and with the
   session, in turns; medians of 21 rounds. `overhead_percent` is what the working thread's CPU time grows by,
   `own_percent` the part of it that is not the timer's.
-* Recorders: 200 frames of `examples/game_loop`, none of them slow, without anything, with the kernel's bare sampling of all
-  threads into rings that nothing reads, and with a session that keeps slow frames; 21 rounds, in each in random order.
+* Recorders: 200 frames of `examples/game_loop`, none of them slow, without anything, with the kernel's bare sampling of
+  all threads into rings that nothing reads, and with a session that keeps slow frames; 21 rounds. The three games take
+  turns, frame by frame and in random order, each in a process of its own. Means are compared ten frames at a time.
 * The unwinder: one stack of a real program, sampled with 32 KiB of it just before. `Unwind` repeats one stack, `Stream`
   takes them in their order, pass after pass, `Once` does the same after 64 MiB of other memory were written before each
   pass, so that samples and rules have left the CPU's own caches, and `Cold` starts with nothing read or computed. A
@@ -120,8 +121,9 @@ constexpr char kGame[] = R"(
 ## The cost of a recorder for a game
 
 Elapsed time of the frames of `examples/game_loop` with a session that keeps slow frames (`SessionClock::kWall`, live
-stacks), to that of the same frames without it. Each number is the median of 21 ratios, with its interval of 95 % confidence by
-the sign test. The bare sampling is the part of it that the kernel takes, and a hypervisor, without perfkit.
+stacks), to that of the same frames without it. Each number is the median of 420 ratios, or 21 of the percentiles, with
+its interval of 95 % confidence by the sign test. The bare sampling is the part of it that the kernel takes, and a
+hypervisor, without perfkit.
 
 | | 1,000 stacks a second | 200 a second |
 |---|---|---|

@@ -1,12 +1,14 @@
-// Game/<rate>: what a recorder that is always on costs a game none of whose frames is slow. Each round plays the same
-// game three times, in random order: without anything, with the kernel's bare sampling, and with a session that keeps
-// slow frames. The game is the same to the last brick, so that a frame is compared with itself.
+// Game/<rate>: what a recorder that is always on costs a game none of whose frames is slow. Three games, the same to
+// the last brick, take turns, frame by frame and in random order: one without anything, one with the kernel's bare
+// sampling, and one with a session that keeps slow frames. So a frame is compared with itself, a few milliseconds
+// apart.
 //
 // Measures the elapsed time of frames, which is what users see, and the CPU time of the thread that marks them, which
-// other programs disturb less. Each number comes with the interval of 95 % confidence, "low" and "high":
+// other programs disturb less. Means are compared ten frames at a time, percentiles a game at a time. Each number is
+// the median of these ratios, with the interval of 95 % confidence, "low" and "high":
 //
 //   overhead_percent   the session's mean frame, to the one without it
-//   timer_percent      the kernel's part, likewise (bare_sampling.h); on a virtual machine most of it is the hypervisor's
+//   timer_percent      the kernel's part, likewise (bare_sampling.h); in virtual machines mostly the hypervisor's
 //   own_percent        the session's mean frame, to the one with the bare sampling
 //   p99_percent        of 100 frames the second longest, to that without the session
 //   timer_p99_percent  the same of the bare sampling
@@ -14,24 +16,21 @@
 //
 // Game/1khz_all: the session also records wakers with their stacks, and page faults with their memory.
 #include <benchmark/benchmark.h>
-#include <perfkit/session.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <map>
-#include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "bench/frame/bare_sampling.h"
+#include "absl/status/statusor.h"
 #include "bench/frame/cases.h"
 #include "bench/frame/paired.h"
+#include "bench/frame/player.h"
 #include "bench/support/full_run.h"
-#include "game.h"
-#include "screen.h"
 
 namespace bench {
 namespace {
@@ -39,70 +38,45 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kWarmFrames = 20;
+constexpr size_t kBlock = 10;  // frames
 
-enum Variant { kOff, kTimer, kSession, kVariants };
+constexpr std::array kVariants = {Sampling::kNone, Sampling::kBare, Sampling::kRecorder};
+enum { kOff, kTimer, kSession };  // indexes of them
 
-struct Recording {
-  std::chrono::nanoseconds interval{};
-  bool all = false;  // also wakers, their stacks, and page faults
-};
+using Frames = std::vector<PlayedFrame>;
+using Rounds = std::array<Frames, kVariants.size()>;
 
-struct Played {
-  double frame_ns = 0, p99_ns = 0, cpu_ns = 0;  // the mean, the second longest of 100, the mean
-};
+double Sum(const Frames& frames, size_t from, size_t to, double PlayedFrame::*what) {
+  double sum = 0;
+  for (size_t i = from; i < to; ++i) sum += frames[i].*what;
+  return sum;
+}
 
-Played Measure(const perfkit::FrameHistory& history, int frames) {
-  Played played;
+double SecondLongestOf100(const Frames& frames) {
   std::vector<double> lengths;
-  for (size_t i = history.size() - static_cast<size_t>(frames); i < history.size(); ++i) {
-    lengths.push_back(static_cast<double>(history[i].wall_ns));
-    played.frame_ns += lengths.back() / frames;
-    played.cpu_ns += static_cast<double>(history[i].values[0]) / frames;  // task-clock is the game's first event
-  }
+  for (const PlayedFrame& frame : frames) lengths.push_back(frame.wall_ns);
   std::sort(lengths.begin(), lengths.end());
-  played.p99_ns = lengths[lengths.size() - 1 - lengths.size() / 100];
-  return played;
+  return lengths[lengths.size() - 1 - lengths.size() / 100];
 }
 
-// nullopt, with `error`, if it can't be measured here.
-std::optional<Played> Play(game::Screen& screen, Variant variant, const Recording& recording, int frames,
-                           std::string* error) {
-  std::optional<BareSampling> timer;
-  if (variant == kTimer && !timer.emplace(recording.interval).opened()) {
-    *error = "the clock can't be sampled";
-    return std::nullopt;
-  }
-  game::Game game(screen, {.frames = kWarmFrames + frames});
-  std::optional<perfkit::Session> session;
-  if (variant == kSession) {
-    absl::StatusOr<perfkit::Session> started = perfkit::Session::Start({.interval = recording.interval,
-                                                                        .clock = perfkit::SessionClock::kWall,
-                                                                        .stacks = perfkit::SessionStacks::kLive,
-                                                                        .frames = &game.frames(),
-                                                                        .keep = perfkit::KeepFrames{},
-                                                                        .wakers = recording.all,
-                                                                        .waker_stacks = recording.all,
-                                                                        .page_faults = recording.all});
-    if (!started.ok()) {
-      *error = std::string(started.status().message());
-      return std::nullopt;
-    }
-    session.emplace(*std::move(started));
-  }
-  game.Run();
-  return Measure(game.frames().history(), frames);
-}
-
-class GameRounds {
+class GameRatios {
  public:
-  void Add(const std::array<Played, kVariants>& played) {
-    const Played &off = played[kOff], &timer = played[kTimer], &on = played[kSession];
-    ratios_["overhead"].push_back(on.frame_ns / off.frame_ns);
-    ratios_["timer"].push_back(timer.frame_ns / off.frame_ns);
-    ratios_["own"].push_back(on.frame_ns / timer.frame_ns);
-    ratios_["p99"].push_back(on.p99_ns / off.p99_ns);
-    ratios_["timer_p99"].push_back(timer.p99_ns / off.p99_ns);
-    ratios_["cpu"].push_back(on.cpu_ns / off.cpu_ns);
+  // Adds a game of each variant.
+  void Add(const Rounds& played) {
+    const size_t frames = played[kOff].size();
+    for (size_t from = 0; from < frames; from += kBlock) {
+      const auto ratio = [&](size_t of, size_t to, double PlayedFrame::*what) {
+        const size_t end = std::min(from + kBlock, frames);
+        return Sum(played[of], from, end, what) / Sum(played[to], from, end, what);
+      };
+      ratios_["overhead"].push_back(ratio(kSession, kOff, &PlayedFrame::wall_ns));
+      ratios_["timer"].push_back(ratio(kTimer, kOff, &PlayedFrame::wall_ns));
+      ratios_["own"].push_back(ratio(kSession, kTimer, &PlayedFrame::wall_ns));
+      ratios_["cpu"].push_back(ratio(kSession, kOff, &PlayedFrame::cpu_ns));
+    }
+    const double off = SecondLongestOf100(played[kOff]);
+    ratios_["p99"].push_back(SecondLongestOf100(played[kSession]) / off);
+    ratios_["timer_p99"].push_back(SecondLongestOf100(played[kTimer]) / off);
   }
   void Report(benchmark::UserCounters& counters) const {
     for (const auto& [name, ratios] : ratios_) {
@@ -117,32 +91,48 @@ class GameRounds {
   std::map<std::string, std::vector<double>> ratios_;
 };
 
-void PlayRounds(benchmark::State& state, const Recording& recording, int frames) {
-  game::Screen screen;
-  if (!screen.ok()) return state.SkipWithError("no screen");
-  GameRounds rounds;
+// Plays a game of each variant. `options`: those of the session's.
+absl::StatusOr<Rounds> PlayRound(PlayerOptions options, std::mt19937& random) {
+  std::vector<Player> players;
+  for (const Sampling sampling : kVariants) {
+    options.sampling = sampling;
+    absl::StatusOr<Player> player = Player::Start(options);
+    if (!player.ok()) return player.status();
+    players.push_back(*std::move(player));
+  }
+  Rounds played;
+  std::array<size_t, kVariants.size()> order = {kOff, kTimer, kSession};
+  for (int frame = 0; frame < options.frames; ++frame) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const size_t variant : order) {
+      const absl::StatusOr<PlayedFrame> one = players[variant].PlayFrame();
+      if (!one.ok()) return one.status();
+      if (frame >= kWarmFrames) played[variant].push_back(*one);
+    }
+  }
+  return played;
+}
+
+void PlayRounds(benchmark::State& state, const PlayerOptions& options) {
+  GameRatios ratios;
   std::mt19937 random(1);
   for (auto _ : state) {
-    std::array<Variant, kVariants> order = {kOff, kTimer, kSession};
-    std::shuffle(order.begin(), order.end(), random);
-    std::array<Played, kVariants> played;
-    for (const Variant variant : order) {
-      std::string error;
-      const std::optional<Played> one = Play(screen, variant, recording, frames, &error);
-      if (!one) return state.SkipWithError(error.c_str());
-      played[variant] = *one;
-    }
-    rounds.Add(played);
-    state.SetIterationTime(1e-9 * played[kSession].frame_ns);
+    const absl::StatusOr<Rounds> played = PlayRound(options, random);
+    if (!played.ok()) return state.SkipWithError(std::string(played.status().message()).c_str());
+    const Frames& frames = (*played)[kSession];
+    ratios.Add(*played);
+    state.SetIterationTime(1e-9 * Sum(frames, 0, frames.size(), &PlayedFrame::wall_ns) /
+                           static_cast<double>(frames.size()));
   }
-  rounds.Report(state.counters);
+  ratios.Report(state.counters);
 }
 
 }  // namespace
 
 void RegisterGameCases() {
-  const auto add = [&](const char* name, const Recording& recording) {
-    benchmark::RegisterBenchmark(name, PlayRounds, recording, full_run ? 200 : 5)
+  const auto add = [&](const char* name, PlayerOptions options) {
+    options.frames = kWarmFrames + (full_run ? 200 : 5);
+    benchmark::RegisterBenchmark(name, PlayRounds, options)
         ->UseManualTime()
         ->Iterations(full_run ? 21 : 1)
         ->Unit(benchmark::kMillisecond);

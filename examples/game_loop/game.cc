@@ -46,10 +46,12 @@ Game::Game(Screen& screen, const GameOptions& options)
 }
 
 void Game::Run() {
-  for (int frame = 0; frame < options_.frames; ++frame) {
-    RunFrame(frame);
-    frames_.Mark();
-  }
+  while (next_frame_ < options_.frames) PlayFrame();
+}
+
+void Game::PlayFrame() {
+  RunFrame(next_frame_++);
+  frames_.Mark();
 }
 
 void Game::RunFrame(int frame) {

@@ -33,6 +33,8 @@ class Game {
 
   // All frames, from the first to the last, which stays on the screen.
   void Run();
+  // The next frame alone. Requires that there is one.
+  void PlayFrame();
 
   // After Run: instead of the last frame, an explained one.
   void ShowHitch(const std::string& text);
@@ -52,6 +54,7 @@ class Game {
 
   Screen& screen_;
   const GameOptions options_;
+  int next_frame_ = 0;
   const int chunk_frame_, asset_frame_;  // where hitches are provoked; -1: nowhere
   perfkit::FrameCounter frames_;
   BulletZones bullet_zones_;
