@@ -125,10 +125,13 @@ class HitchPlanter {
       truth.ns -= static_cast<uint64_t>(user_share_of_faults_ * static_cast<double>(truth.ns));
     }
     if (plant == Plant::kPreemption) truth.ns = own_delay_ns;
-    // Its account has all of a time off the CPU once that has ended: also what was before.
-    const uint64_t before_ns = plant == Plant::kInversion ? from_ns - std::min(from_ns, ran_ns) : 0;
-    truth.helper_preempted_ns -= std::min(truth.helper_preempted_ns, before_ns);
-    if (plant == Plant::kInversion) truth.ns = std::min(blocked_ns, truth.helper_preempted_ns);
+    if (plant == Plant::kInversion) {
+      // Its account has all of a time off the CPU once that has ended: also what was before. And it may have been off
+      // while the frame's thread was, which did not wait for it then.
+      const uint64_t not_waited_ns = from_ns - std::min(from_ns, ran_ns) + own_delay_ns;
+      truth.helper_preempted_ns -= std::min(truth.helper_preempted_ns, not_waited_ns);
+      truth.ns = std::min(blocked_ns, truth.helper_preempted_ns);
+    }
     return truth;
   }
 

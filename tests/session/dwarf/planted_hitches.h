@@ -110,7 +110,7 @@ inline uint64_t StolenTicks() {
 // What a plant really took.
 struct PlantedTime {
   uint64_t ns = 0;
-  uint64_t helper_preempted_ns = 0;  // how long the thread that it waited for was kept off the CPU
+  uint64_t helper_preempted_ns = 0;  // the thread that it waited for was kept off the CPU; inversion: at least
   uint64_t own_delay_ns = 0;         // how long its own thread was, at least
   uint64_t blocked_ns = 0;           // how long its own thread was blocked in it
   // Of the frame's thread, in all of the frame and a little before.
