@@ -1,7 +1,9 @@
 // The kernel's part of a recorder, without perfkit: the same clock, sampled at the same rate on the calling thread and
-// on those that it starts later, into rings that nothing reads.
+// on those that it starts later, into rings that nothing reads. With signals, an empty handler is called at each
+// sample: the minimum for stacks that a handler walks.
 #pragma once
 
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,10 +19,16 @@ namespace bench {
 // Runs while it exists.
 class BareSampling {
  public:
-  explicit BareSampling(std::chrono::nanoseconds interval) {
+  BareSampling(std::chrono::nanoseconds interval, bool signals) {
+    if (signals) {
+      struct sigaction action {};
+      action.sa_sigaction = [](int, siginfo_t*, void*) {};
+      action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+      sigaction(SIGTRAP, &action, nullptr);
+    }
     const long cpus = sysconf(_SC_NPROCESSORS_CONF);
     // Inherited events have a ring only if they are of one CPU. Offline CPUs have none.
-    for (int cpu = 0; cpu < cpus; ++cpu) Open(interval, cpu);
+    for (int cpu = 0; cpu < cpus; ++cpu) Open(interval, signals, cpu);
   }
   ~BareSampling() {
     for (const Ring& ring : rings_) {
@@ -41,7 +49,7 @@ class BareSampling {
 
   static size_t Bytes() { return 17 * static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
-  void Open(std::chrono::nanoseconds interval, int cpu) {
+  void Open(std::chrono::nanoseconds interval, bool signals, int cpu) {
     perfkit::sys::PerfEventAttr attr{};
     attr.size = sizeof(attr);
     attr.type = perfkit::sys::kTypeSoftware;
@@ -49,6 +57,7 @@ class BareSampling {
     attr.sample_period_or_freq = static_cast<uint64_t>(interval.count());
     attr.sample_type = perfkit::sys::kSampleIp | perfkit::sys::kSampleTid | perfkit::sys::kSampleTime;
     attr.exclude_kernel = attr.exclude_hv = attr.inherit = 1;
+    attr.inherit_thread = attr.remove_on_exec = attr.sigtrap = signals ? 1 : 0;
     const int fd = static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, cpu, -1, perfkit::sys::kOpenFdCloexec));
     if (fd < 0) return;
     void* const memory = mmap(nullptr, Bytes(), PROT_READ, MAP_SHARED, fd, 0);  // the kernel overwrites it

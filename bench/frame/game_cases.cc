@@ -1,7 +1,7 @@
-// Game/<rate>: what a recorder that is always on costs a game none of whose frames is slow. Three games, the same to
+// Game/<rate>: what a recorder that is always on costs a game none of whose frames is slow. Four games, the same to
 // the last brick, take turns, frame by frame and in random order: one without anything, one with the kernel's bare
-// sampling, and one with a session that keeps slow frames. So a frame is compared with itself, a few milliseconds
-// apart.
+// sampling, one with its bare signals, and one with a session that keeps slow frames. So a frame is compared with
+// itself, a few milliseconds apart.
 //
 // Measures the elapsed time of frames, which is what users see, and the CPU time of the thread that marks them, which
 // other programs disturb less. Means are compared ten frames at a time, percentiles a game at a time. Each number is
@@ -9,6 +9,7 @@
 //
 //   overhead_percent   the session's mean frame, to the one without it
 //   timer_percent      the kernel's part, likewise (bare_sampling.h); in virtual machines mostly the hypervisor's
+//   signal_percent     the same with a signal at each sample, and an empty handler
 //   own_percent        the session's mean frame, to the one with the bare sampling
 //   p99_percent        of 100 frames the second longest, to that without the session
 //   timer_p99_percent  the same of the bare sampling
@@ -40,8 +41,8 @@ using namespace std::chrono_literals;
 constexpr int kWarmFrames = 20;
 constexpr size_t kBlock = 10;  // frames
 
-constexpr std::array kVariants = {Sampling::kNone, Sampling::kBare, Sampling::kRecorder};
-enum { kOff, kTimer, kSession };  // indexes of them
+constexpr std::array kVariants = {Sampling::kNone, Sampling::kBare, Sampling::kSignals, Sampling::kRecorder};
+enum { kOff, kTimer, kSignal, kSession };  // indexes of them
 
 using Frames = std::vector<PlayedFrame>;
 using Rounds = std::array<Frames, kVariants.size()>;
@@ -71,6 +72,7 @@ class GameRatios {
       };
       ratios_["overhead"].push_back(ratio(kSession, kOff, &PlayedFrame::wall_ns));
       ratios_["timer"].push_back(ratio(kTimer, kOff, &PlayedFrame::wall_ns));
+      ratios_["signal"].push_back(ratio(kSignal, kOff, &PlayedFrame::wall_ns));
       ratios_["own"].push_back(ratio(kSession, kTimer, &PlayedFrame::wall_ns));
       ratios_["cpu"].push_back(ratio(kSession, kOff, &PlayedFrame::cpu_ns));
     }
@@ -101,7 +103,7 @@ absl::StatusOr<Rounds> PlayRound(PlayerOptions options, std::mt19937& random) {
     players.push_back(*std::move(player));
   }
   Rounds played;
-  std::array<size_t, kVariants.size()> order = {kOff, kTimer, kSession};
+  std::array<size_t, kVariants.size()> order = {kOff, kTimer, kSignal, kSession};
   for (int frame = 0; frame < options.frames; ++frame) {
     std::shuffle(order.begin(), order.end(), random);
     for (const size_t variant : order) {

@@ -1,5 +1,5 @@
-// A child is forked, builds its game, says that it can play, and receives a Turn for each frame and for its end. A closed
-// socket would not end it: players that are started later inherit the parent's side.
+// A child is forked, builds its game, says that it can play, and receives a Turn for each frame and for its end. A
+// closed socket would not end it: players that are started later inherit the parent's side.
 #include "bench/frame/player.h"
 
 #include <perfkit/session.h>
@@ -60,7 +60,10 @@ int PlayAsTold(const PlayerOptions& options, int channel) {
   game::Screen screen;
   if (!screen.ok()) return 1;
   std::optional<BareSampling> bare;
-  if (options.sampling == Sampling::kBare && !bare.emplace(options.interval).opened()) return 1;
+  const bool signals = options.sampling == Sampling::kSignals;
+  if (signals || options.sampling == Sampling::kBare) {
+    if (!bare.emplace(options.interval, signals).opened()) return 1;
+  }
   game::Game game(screen, {.frames = options.frames});
   absl::StatusOr<perfkit::Session> session = absl::UnavailableError("not asked for");
   if (options.sampling == Sampling::kRecorder) {

@@ -17,6 +17,7 @@ namespace bench {
 enum class Sampling : uint8_t {
   kNone,
   kBare,      // the kernel's part alone: bare_sampling.h
+  kSignals,   // the same, with an empty signal handler
   kRecorder,  // a session that keeps slow frames
 };
 
