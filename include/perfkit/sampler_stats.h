@@ -31,7 +31,8 @@ struct StackAccounting {
 // Accounting of one event, over all threads and CPUs. Events that a kernel filter drops are not included.
 struct EventAccounting {
   // The kernel's count: events, for clocks nanoseconds. While a sampler with RingMode::kOverwrite runs, what it has
-  // counted since the last Snapshot is still in its rings, and not included (Sampler::counts includes it).
+  // counted since the last Snapshot is still in its rings, and not included (Sampler::counts includes it). With
+  // Rings::kPerCpu, tracepoints about another thread (sched:sched_waking) are counted for both, but sampled once.
   uint64_t counted = 0;
   uint64_t delivered = 0;  // Samples delivered to a visitor.
   // Samples that perfkit dropped because the thread had two copies of the event: because it started while the sampler
