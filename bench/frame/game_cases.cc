@@ -30,7 +30,7 @@
 #include "absl/status/statusor.h"
 #include "bench/frame/cases.h"
 #include "bench/frame/paired.h"
-#include "bench/frame/player.h"
+#include "bench/frame/game_process.h"
 #include "bench/support/full_run.h"
 
 namespace bench {
@@ -94,20 +94,20 @@ class GameRatios {
 };
 
 // Plays a game of each variant. `options`: those of the session's.
-absl::StatusOr<Rounds> PlayRound(PlayerOptions options, std::mt19937& random) {
-  std::vector<Player> players;
+absl::StatusOr<Rounds> PlayRound(GameProcessOptions options, std::mt19937& random) {
+  std::vector<GameProcess> processes;
   for (const Sampling sampling : kVariants) {
     options.sampling = sampling;
-    absl::StatusOr<Player> player = Player::Start(options);
-    if (!player.ok()) return player.status();
-    players.push_back(*std::move(player));
+    absl::StatusOr<GameProcess> process = GameProcess::Start(options);
+    if (!process.ok()) return process.status();
+    processes.push_back(*std::move(process));
   }
   Rounds played;
   std::array<size_t, kVariants.size()> order = {kOff, kTimer, kSignal, kSession};
   for (int frame = 0; frame < options.frames; ++frame) {
     std::shuffle(order.begin(), order.end(), random);
     for (const size_t variant : order) {
-      const absl::StatusOr<PlayedFrame> one = players[variant].PlayFrame();
+      const absl::StatusOr<PlayedFrame> one = processes[variant].PlayFrame();
       if (!one.ok()) return one.status();
       if (frame >= kWarmFrames) played[variant].push_back(*one);
     }
@@ -115,7 +115,7 @@ absl::StatusOr<Rounds> PlayRound(PlayerOptions options, std::mt19937& random) {
   return played;
 }
 
-void PlayRounds(benchmark::State& state, const PlayerOptions& options) {
+void PlayRounds(benchmark::State& state, const GameProcessOptions& options) {
   GameRatios ratios;
   std::mt19937 random(1);
   for (auto _ : state) {
@@ -132,7 +132,7 @@ void PlayRounds(benchmark::State& state, const PlayerOptions& options) {
 }  // namespace
 
 void RegisterGameCases() {
-  const auto add = [&](const char* name, PlayerOptions options) {
+  const auto add = [&](const char* name, GameProcessOptions options) {
     options.frames = kWarmFrames + (full_run ? 200 : 5);
     benchmark::RegisterBenchmark(name, PlayRounds, options)
         ->UseManualTime()

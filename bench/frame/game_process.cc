@@ -1,7 +1,5 @@
 // A child is forked, builds its game, says that it can play, and receives a Turn for each frame and for its end. A
-// closed socket would not end it: players that are started later inherit the parent's side.
-#include "bench/frame/player.h"
-
+// closed socket would not end it: processes that are started later inherit the parent's side.
 #include <perfkit/session.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -17,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "bench/frame/bare_sampling.h"
+#include "bench/frame/game_process.h"
 #include "game.h"
 #include "screen.h"
 #include "src/sys/clock.h"
@@ -36,7 +35,7 @@ bool Receive(int channel, Message& message) {
   return recv(channel, &message, sizeof(message), 0) == ssize_t{sizeof(message)};
 }
 
-perfkit::SessionOptions RecorderOptions(const PlayerOptions& options, const game::Game& game) {
+perfkit::SessionOptions RecorderOptions(const GameProcessOptions& options, const game::Game& game) {
   return {.interval = options.interval,
           .clock = perfkit::SessionClock::kWall,
           .stacks = perfkit::SessionStacks::kLive,
@@ -56,7 +55,7 @@ PlayedFrame Play(game::Game& game) {
 }
 
 // Returns the exit code.
-int PlayAsTold(const PlayerOptions& options, int channel) {
+int PlayAsTold(const GameProcessOptions& options, int channel) {
   game::Screen screen;
   if (!screen.ok()) return 1;
   std::optional<BareSampling> bare;
@@ -79,7 +78,7 @@ int PlayAsTold(const PlayerOptions& options, int channel) {
 
 }  // namespace
 
-absl::StatusOr<Player> Player::Start(const PlayerOptions& options) {
+absl::StatusOr<GameProcess> GameProcess::Start(const GameProcessOptions& options) {
   std::array<int, 2> channel{};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel.data()) != 0) {
     return absl::ErrnoToStatus(errno, "socketpair");
@@ -91,25 +90,25 @@ absl::StatusOr<Player> Player::Start(const PlayerOptions& options) {
     _exit(PlayAsTold(options, channel[1]));
   }
   close(channel[1]);
-  Player player(pid, channel[0]);
+  GameProcess process(pid, channel[0]);
   bool can_play = false;
-  if (pid < 0 || !Receive(player.channel_, can_play)) {
+  if (pid < 0 || !Receive(process.channel_, can_play)) {
     return absl::UnavailableError("the game can't be played or sampled here");
   }
-  return player;
+  return process;
 }
 
-Player::Player(Player&& other) noexcept
+GameProcess::GameProcess(GameProcess&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)), channel_(std::exchange(other.channel_, -1)) {}
 
-Player::~Player() {
+GameProcess::~GameProcess() {
   if (channel_ < 0) return;
   (void)Send(channel_, Turn::kEnd);  // fails if the process has ended
   close(channel_);
   if (pid_ > 0) waitpid(pid_, nullptr, 0);
 }
 
-absl::StatusOr<PlayedFrame> Player::PlayFrame() {
+absl::StatusOr<PlayedFrame> GameProcess::PlayFrame() {
   PlayedFrame frame;
   if (!Send(channel_, Turn::kPlay) || !Receive(channel_, frame)) return absl::UnavailableError("the game has ended");
   return frame;

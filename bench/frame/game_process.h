@@ -1,6 +1,6 @@
 // A game that is played in a process of its own, frame by frame, with or without something that samples it.
 //
-// Several players take turns, frame by frame: what the machine does meanwhile, and how fast it is, meets them all
+// Several processes take turns, frame by frame: what the machine does meanwhile, and how fast it is, meets them all
 // alike.
 #pragma once
 
@@ -21,7 +21,7 @@ enum class Sampling : uint8_t {
   kRecorder,  // a session that keeps slow frames
 };
 
-struct PlayerOptions {
+struct GameProcessOptions {
   Sampling sampling = Sampling::kNone;
   std::chrono::nanoseconds interval{};
   bool all = false;  // with kRecorder: also wakers, their stacks, and page faults
@@ -34,19 +34,19 @@ struct PlayedFrame {
 };
 
 // Not thread-safe.
-class Player {
+class GameProcess {
  public:
   // Errors: Unavailable if the game can't be played or sampled here.
-  static absl::StatusOr<Player> Start(const PlayerOptions& options);
-  Player(Player&& other) noexcept;
-  Player& operator=(Player&&) = delete;
-  ~Player();  // ends the game
+  static absl::StatusOr<GameProcess> Start(const GameProcessOptions& options);
+  GameProcess(GameProcess&& other) noexcept;
+  GameProcess& operator=(GameProcess&&) = delete;
+  ~GameProcess();  // ends the game
 
   // Waits for the next frame. Errors: Unavailable if the process has ended.
   absl::StatusOr<PlayedFrame> PlayFrame();
 
  private:
-  Player(pid_t pid, int channel) : pid_(pid), channel_(channel) {}
+  GameProcess(pid_t pid, int channel) : pid_(pid), channel_(channel) {}
 
   pid_t pid_;
   int channel_;  // a socket: turns to the process, a PlayedFrame for each from it
