@@ -3,10 +3,15 @@
 //   PERFKIT_PROFILE=out.html LD_PRELOAD=libperfkit_profile_preload.so program
 //
 // The constructor starts a session. A thread writes the profile at intervals, so that a crash leaves the last one. The
-// destructor, which exit() runs, writes the final one. Programs that the program starts are profiled only if the name
-// has a "%p", which becomes the process's number.
+// destructor, which exit() runs, writes the final one. If the first thread leaves by pthread_exit, the C library calls
+// exit() when the last one ends, which perfkit's own don't: then the writing thread calls it. Programs that the program
+// starts are profiled only if the name has a "%p", which becomes the process's number.
+#include <sys/types.h>
+
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -16,12 +21,15 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_format.h"
 #include "perfkit/profile_writer.h"
 #include "perfkit/session.h"
 #include "src/preload/settings.h"
+#include "src/proc/blocked_call.h"
+#include "src/proc/threads.h"
 #include "src/profile/formats.h"
 #include "src/sys/descriptor_check.h"
 #include "src/sys/fd.h"
@@ -53,21 +61,22 @@ class WholeProgram {
   // A forked child has a copy of the parent's session, which does nothing there.
   bool is_mine() const { return sys::kernel().getpid() == pid_; }
 
-  // Writes the final profile. Returns false if this must not be destroyed, because its descriptors are the program's.
+  // Writes the final profile. Returns false if this must not be destroyed, because its descriptors are the program's,
+  // or its own thread calls this.
   bool Finish() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       quit_ = true;
     }
     quits_.notify_all();
-    thread_.Join();
+    if (!deserted_) thread_.Join();
     const absl::Status status = Write([this] { return session_.Stop(); });
     if (status.ok()) {
       std::fprintf(stderr, "perfkit: profile written to %s\n", settings_.path.c_str());
     } else {
       Complain(status);
     }
-    return descriptors_.passes();
+    return !deserted_ && descriptors_.passes();
   }
 
  private:
@@ -77,20 +86,42 @@ class WholeProgram {
         descriptors_(std::move(first)),
         pid_(sys::kernel().getpid()) {}
 
-  // Returns false after PERFKIT_PROFILE_EVERY, true once Finish is called.
-  bool WaitForQuit() {
+  // Returns true if all threads of the program have ended, without exit().
+  static bool IsDeserted() {
+    const int pid = sys::kernel().getpid();
+    if (proc::ReadState(pid) != 'Z') return false;  // the first thread, which stays in the list
+    const absl::StatusOr<std::vector<pid_t>> threads = proc::ListThreads(0);
+    return threads.ok() && threads->size() <= 1 + static_cast<size_t>(sys::WorkerThread::running());
+  }
+
+  enum class Event : uint8_t { kTime, kQuit, kDeserted };
+
+  // Waits for PERFKIT_PROFILE_EVERY, for Finish, or until the program is deserted.
+  Event Wait() {
+    constexpr std::chrono::milliseconds kLook{200};
     std::unique_lock<std::mutex> lock(mutex_);
-    return quits_.wait_for(lock, std::chrono::milliseconds(settings_.every_ms), [this] { return quit_; });
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(settings_.every_ms);
+    while (!quit_) {
+      if (IsDeserted()) return Event::kDeserted;
+      const auto now = std::chrono::steady_clock::now();
+      if (now >= end) return Event::kTime;
+      quits_.wait_until(lock, std::min(end, now + kLook));
+    }
+    return Event::kQuit;
   }
 
   // Complains about the first failure: the program may end without Finish.
   void WriteNowAndThen() {
     bool complained = false;
-    while (!WaitForQuit()) {
+    Event event = Wait();
+    for (; event == Event::kTime; event = Wait()) {
       const absl::Status status = Write([this] { return session_.Snapshot(); });
       if (!status.ok() && !complained) Complain(status);
       complained = complained || !status.ok();
     }
+    if (event == Event::kQuit) return;
+    deserted_ = true;
+    std::exit(0);  // as the C library does; calls Finish
   }
 
   // Writes the profile that `take` returns.
@@ -112,6 +143,7 @@ class WholeProgram {
   std::mutex mutex_;  // Guards quit_. No descriptor wakes the thread, because the program may close any.
   std::condition_variable quits_;
   bool quit_ = false;
+  bool deserted_ = false;  // of thread_
   sys::WorkerThread thread_;
 };
 

@@ -43,8 +43,8 @@ absl::StatusOr<Settings> ReadSettings(absl::FunctionRef<const char*(const char*)
   };
   Settings settings;
   settings.path = value_of(kPathVariable, "");
-  // "123:out.html" is a path that process 123 has claimed (ClaimedBy).
-  if (const size_t colon = settings.path.find(':'); colon != std::string::npos) {
+  // "123:/tmp/out.html" is a path that process 123 has claimed (ClaimedBy), and "23:59.html" is a file.
+  if (const size_t colon = settings.path.find(":/"); colon != std::string::npos) {
     const std::optional<int> owner = base::ParseNumber<int>(std::string_view(settings.path).substr(0, colon));
     if (owner && *owner != pid) return Settings{};
     if (owner) settings.path.erase(0, colon + 1);

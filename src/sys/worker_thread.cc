@@ -12,7 +12,9 @@ namespace perfkit::sys {
 void* WorkerThread::Run(void* self) {
   auto* const worker = static_cast<WorkerThread*>(self);
   pthread_setname_np(pthread_self(), worker->name_);
+  running_.fetch_add(1, std::memory_order_relaxed);
   worker->work_();
+  running_.fetch_sub(1, std::memory_order_relaxed);
   return nullptr;
 }
 

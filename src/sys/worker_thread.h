@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <functional>
 #include <optional>
 
@@ -23,7 +24,13 @@ class WorkerThread {
   // Waits until `work` has returned.
   void Join();
 
+  // Returns how many of the library's threads run: at most as many as the process has. In a forked child, of which none
+  // is a copy, this is the parent's number. Thread-safe.
+  static int running() { return running_.load(std::memory_order_relaxed); }
+
  private:
+  static inline std::atomic<int> running_{0};
+
   static void* Run(void* self);
 
   const char* name_ = "";

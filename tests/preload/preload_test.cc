@@ -49,6 +49,14 @@ TEST_CASE("a program is profiled from its start to its exit", "[preload]") {
   }
 }
 
+TEST_CASE("a program whose first thread leaves before the others ends with the last of them", "[preload]") {
+  const std::string clock = GENERATE("wall", "cpu");
+  const TempFolder folder;
+  const std::string path = folder.path() + "/one.folded";
+  CHECK(Run(path, "100 pthread_exit", "PERFKIT_PROFILE_CLOCK=" + clock) == 0);
+  CHECK_THAT(TextOf(path), Catch::Contains("SpinHere"));
+}
+
 TEST_CASE("programs that a program starts leave its profile alone, unless each has a file of its own", "[preload]") {
   const TempFolder folder;
   CHECK(Run(folder.path() + "/one.folded", "100 child") == 0);
@@ -137,8 +145,13 @@ TEST_CASE("the environment says what is profiled", "[preload]") {
   CHECK(Read({{"PERFKIT_PROFILE", "a.html"}})->path == "a.html");
   CHECK(Read({{"PERFKIT_PROFILE", "a-%p.html"}})->path == "a-42.html");
   CHECK(Read({{"PERFKIT_PROFILE", "a-%p.html"}})->each_process);
-  CHECK(Read({{"PERFKIT_PROFILE", ClaimedBy(*Read({{"PERFKIT_PROFILE", "a.html"}}), 42)}})->path == "a.html");
-  CHECK(Read({{"PERFKIT_PROFILE", ClaimedBy(*Read({{"PERFKIT_PROFILE", "a.html"}}), 41)}})->path.empty());
+  CHECK(Read({{"PERFKIT_PROFILE", "23:59:00.html"}})->path == "23:59:00.html");
+  for (const std::string path : {"/a.html", "/23:59:00.html", "/a:/b.html"}) {
+    const Settings settings = *Read({{"PERFKIT_PROFILE", path}});
+    CHECK(settings.path == path);
+    CHECK(Read({{"PERFKIT_PROFILE", ClaimedBy(settings, 42)}})->path == path);
+    CHECK(Read({{"PERFKIT_PROFILE", ClaimedBy(settings, 41)}})->path.empty());
+  }
   CHECK(Read({{"PERFKIT_PROFILE", "a.html"}, {"PERFKIT_PROFILE_CLOCK", "cpu"}})->session.clock == SessionClock::kCpu);
   for (const char* name :
        {"PERFKIT_PROFILE_INTERVAL", "PERFKIT_PROFILE_CLOCK", "PERFKIT_PROFILE_EVERY", "PERFKIT_PROFILE_STACKS"}) {

@@ -1,10 +1,12 @@
 // A program that knows nothing of perfkit: uses CPU time in a function of its own, and ends in one way or another.
 //
-//   spin MILLISECONDS [return | crash | child | exec | trap | fork | chdir | chdir-exec | told | quit]
+//   spin MILLISECONDS [return | crash | child | exec | trap | fork | chdir | chdir-exec | told | quit |
+//                     pthread_exit]
 //
 // chdir: first changes its folder to "elsewhere". told: waits until its stderr, a file, has text, and quits. quit: by
-// _exit.
+// _exit. pthread_exit: the first thread leaves before another one, which runs SpinHere.
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -48,6 +50,16 @@ int main(int argc, char** argv) {
   if (end == "trap") signal(SIGTRAP, SIG_DFL);  // as shells do
   if (end == "child" && std::system((std::string(argv[0]) + " 60").c_str()) != 0) return 1;
   if ((end == "chdir" || end == "chdir-exec") && chdir("elsewhere") != 0) return 1;
+  if (end == "pthread_exit") {
+    pthread_t thread;
+    const auto spin = [](void* argument) -> void* {
+      SpinHere(*static_cast<const long*>(argument));
+      return nullptr;
+    };
+    static long for_milliseconds = milliseconds;
+    if (pthread_create(&thread, nullptr, spin, &for_milliseconds) != 0) return 1;
+    pthread_exit(nullptr);
+  }
   SpinHere(milliseconds);
   if (end == "fork" && ForkedChildHasDescriptors()) return 1;
   if (end == "told") WaitForTextOnStderr();
