@@ -327,9 +327,10 @@ class Profile {
   // Adds another profile, of the same process or another one. Unifies events with the same name and unit, threads with
   // the same pid, tid and first_ns, sums of threads with the same pid and name, modules with the same path and
   // build-id, locations with the same module, address and calls, and equal stacks of these. A zone, part of a task or
-  // counter point that both have is one. Adds weights, samples and the accounting: after merging two filtered copies of
-  // one profile, its accounting is in there twice. Does not change times: they are comparable only if both profiles
-  // were made since the same boot. Requires Check() of both. O(both).
+  // counter point that both have is one; a frame is whole if it is so in one of them. Adds weights, samples and the
+  // accounting: after merging two filtered copies of one profile, its accounting is in there twice. Does not change
+  // times: they are comparable only if both profiles were made since the same boot. Requires Check() of both, and at
+  // most 65,536 events in all. O(both).
   void Merge(const Profile& other);
 
   // Selects a part of a profile. Patterns are those of fnmatch(3): "worker*". Empty members select all.

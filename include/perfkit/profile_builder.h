@@ -50,7 +50,7 @@ class ProfileBuilder {
   void SetCalls(uint32_t location, std::span<const ProfileCall> calls);
 
   // Add an entry, and return its index.
-  uint16_t AddEvent(ProfileEvent event);
+  uint16_t AddEvent(ProfileEvent event);  // at most 65,536
   uint32_t AddThread(uint32_t pid, uint32_t tid, std::string_view name);
   uint32_t AddWait(const ProfileWait& wait);
   uint32_t AddMemory(const ProfileMemory& memory);

@@ -1,6 +1,6 @@
-// A function is its name, its module and whether it is the kernel's. Code without a name is its location: nothing says
-// which addresses of it belong together. Inlined calls count for the function that was inlined, in the module where
-// they were found.
+// A function is its name, its module and whether it is the kernel's. Code without a name is its address in
+// its module: nothing says which addresses of it belong together. Inlined calls count for the function that was
+// inlined, in the module where they were found.
 #include "src/profile/function_index.h"
 
 namespace perfkit::profile {
@@ -9,9 +9,12 @@ uint32_t FunctionIndex::Of(const FrameTree::Node& frame) {
   const ProfileLocation& location = profile_.locations[frame.location];
   const ProfileCall call = frame.call == kNone ? ProfileCall{} : profile_.calls[frame.call];
   const uint64_t module = by_name_ ? 0 : location.module;
-  // No function has string 0, "", as its name. So keys with 0 are those of code without a name, by location.
-  const PairKey key =
-      call.function == 0 ? PairKey{0, frame.location} : PairKey{call.function, module << 1 | (location.kernel ? 1 : 0)};
+  const uint64_t kernel = location.kernel ? 1 : 0;
+  // Names are indexes of 32 bits, so keys from 2^32 on are those of code without a name. One address may be at several
+  // locations, if profiles that know more and less about it were merged.
+  const PairKey key = call.function == 0
+                          ? PairKey{uint64_t{1} << 34 | uint64_t{location.module} << 1 | kernel, location.address}
+                          : PairKey{call.function, module << 1 | kernel};
   const auto [entry, is_new] = index_.try_emplace(key, static_cast<uint32_t>(functions_.size()));
   if (is_new) {
     functions_.push_back({.name = call.function,
@@ -20,7 +23,7 @@ uint32_t FunctionIndex::Of(const FrameTree::Node& frame) {
                           .file = call.file,
                           .line = call.line,
                           .kernel = location.kernel});
-  // The same function may be known with its file in one module and without in another (by_name), or by one call.
+    // The same function may be known with its file in one module and without in another (by_name), or by one call.
   } else if (ReportFunction& function = functions_[entry->second]; function.file == 0 && call.file != 0) {
     function.file = call.file;
     function.line = call.line;

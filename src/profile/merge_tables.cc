@@ -3,6 +3,7 @@
 #include "src/profile/merge_tables.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -76,31 +77,41 @@ std::string WaitKey(const ProfileWait& wait) {
   return key.Take();
 }
 
+// What else is known of a zone depends on what its profile has kept.
 std::string ZoneKey(const ProfileZone& zone) {
-  return (KeyBytes() << zone.from_ns << zone.to_ns << zone.thread << zone.name << zone.cause << zone.reason << zone.state
-                     << zone.worst_by << zone.is_frame << zone.is_whole << zone.is_reference)
-      .Take();
+  return (KeyBytes() << zone.from_ns << zone.to_ns << zone.thread << zone.name << zone.is_frame).Take();
 }
 
 std::string TaskPartKey(const ProfileTaskPart& part) {
   return (KeyBytes() << part.from_ns << part.to_ns << part.number << part.thread << part.name << part.task).Take();
 }
 
-// Entries that may be in both profiles, if these are parts of one.
+// Entries of a table that may be in both profiles, if these are parts of one.
 class Shared {
  public:
-  void Enter(std::string key) { ++counts_[std::move(key)]; }
-  // Returns true if an equal entry was there that no other one was taken for.
-  bool Take(const std::string& key) {
-    const auto found = counts_.find(key);
-    if (found == counts_.end() || found->second == 0) return false;
-    --found->second;
-    return true;
+  void Enter(std::string key, size_t index) { indexes_[std::move(key)].push_back(index); }
+  // Returns the index of an equal entry that no other one was taken for.
+  std::optional<size_t> Take(const std::string& key) {
+    const auto found = indexes_.find(key);
+    if (found == indexes_.end() || found->second.empty()) return std::nullopt;
+    const size_t index = found->second.back();
+    found->second.pop_back();
+    return index;
   }
 
  private:
-  std::unordered_map<std::string, size_t> counts_;
+  std::unordered_map<std::string, std::vector<size_t>> indexes_;
 };
+
+// `from` is the same zone in another profile, with indexes of this one's strings.
+void AddKnown(ProfileZone& to, const ProfileZone& from) {
+  for (uint32_t ProfileZone::*const text :
+       {&ProfileZone::cause, &ProfileZone::reason, &ProfileZone::state, &ProfileZone::worst_by}) {
+    if (to.*text == 0) to.*text = from.*text;
+  }
+  to.is_whole = to.is_whole || from.is_whole;
+  to.is_reference = to.is_reference || from.is_reference;
+}
 
 void AddAccounting(ProfileAccounting& to, const ProfileAccounting& from) {
   to.whole_from_ns = std::max(to.whole_from_ns, from.whole_from_ns);
@@ -288,7 +299,7 @@ class Merging {
   // A zone that both have is one.
   void MergeZones() {
     Shared zones;
-    for (const ProfileZone& zone : to_.zones) zones.Enter(ZoneKey(zone));
+    for (size_t i = 0; i < to_.zones.size(); ++i) zones.Enter(ZoneKey(to_.zones[i]), i);
     for (ProfileZone zone : from_.zones) {
       zone.thread = threads_[zone.thread];
       zone.name = strings_[zone.name];
@@ -296,14 +307,18 @@ class Merging {
       zone.reason = strings_[zone.reason];
       zone.state = strings_[zone.state];
       zone.worst_by = strings_[zone.worst_by];
-      if (!zones.Take(ZoneKey(zone))) to_.zones.push_back(zone);
+      if (const std::optional<size_t> same = zones.Take(ZoneKey(zone))) {
+        AddKnown(to_.zones[*same], zone);
+      } else {
+        to_.zones.push_back(zone);
+      }
     }
   }
 
   // A part that both have is one.
   void MergeTaskParts() {
     Shared parts;
-    for (const ProfileTaskPart& part : to_.task_parts) parts.Enter(TaskPartKey(part));
+    for (size_t i = 0; i < to_.task_parts.size(); ++i) parts.Enter(TaskPartKey(to_.task_parts[i]), i);
     const auto middle = static_cast<ptrdiff_t>(to_.task_parts.size());
     for (ProfileTaskPart part : from_.task_parts) {
       part.thread = threads_[part.thread];

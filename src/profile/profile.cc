@@ -30,6 +30,8 @@ class Checker {
   }
 
   absl::Status Events() const {
+    constexpr size_t kMax = size_t{1} << 16;  // ProfileSample::event
+    if (profile_.events.size() > kMax) return Wrong("events", kMax, "has a number that no sample can have");
     for (size_t i = 0; i < profile_.events.size(); ++i) {
       if (profile_.events[i].unit > ProfileUnit::kBytes) return Wrong("events", i, "unit is not one of ProfileUnit");
     }

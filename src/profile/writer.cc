@@ -90,6 +90,19 @@ absl::Status CheckDifference(const ProfileDifference& difference) {
   return absl::OkStatus();
 }
 
+// Formats have reached their end before the file has: until that is written and in its folder, all is not done.
+// `asked` must outlive the result.
+WriteOptions WhileWriting(const WriteOptions& asked) {
+  WriteOptions options = asked;
+  if (asked.progress == nullptr) return options;
+  options.progress_argument = const_cast<WriteOptions*>(&asked);
+  options.progress = [](double done, void* argument) {
+    const WriteOptions& to = *static_cast<const WriteOptions*>(argument);
+    if (done < 1) to.progress(done, to.progress_argument);
+  };
+  return options;
+}
+
 absl::Status Finish(const WriteOptions& options, const absl::Status& status) {
   if (status.ok() && options.progress != nullptr) options.progress(1, options.progress_argument);
   return status;
@@ -120,7 +133,7 @@ absl::Status WriteProfile(const Profile& profile, const std::string& path, const
   if (!format.ok()) return format.status();
   if (absl::Status status = profile.Check(); !status.ok()) return status;
   const absl::Status status =
-      sys::WriteFile(path, [&](sys::ByteSink sink) { return format->write(profile, options, sink); });
+      sys::WriteFile(path, [&](sys::ByteSink sink) { return format->write(profile, WhileWriting(options), sink); });
   return Finish(options, status);
 }
 
@@ -133,8 +146,8 @@ absl::Status WriteSlowFrame(const Profile& profile, const SlowFrame& frame, cons
   }
   if (absl::Status status = profile.Check(); !status.ok()) return status;
   if (absl::Status status = profile::CheckFrame(profile, frame); !status.ok()) return status;
-  const absl::Status status =
-      sys::WriteFile(path, [&](sys::ByteSink sink) { return format->write_slow_frame(profile, frame, options, sink); });
+  const absl::Status status = sys::WriteFile(
+      path, [&](sys::ByteSink sink) { return format->write_slow_frame(profile, frame, WhileWriting(options), sink); });
   return Finish(options, status);
 }
 
@@ -146,8 +159,8 @@ absl::Status WriteDifference(const ProfileDifference& difference, const std::str
     return CannotShow("a difference", path, *format, &ProfileFormat::write_difference);
   }
   if (absl::Status status = CheckDifference(difference); !status.ok()) return status;
-  const absl::Status status =
-      sys::WriteFile(path, [&](sys::ByteSink sink) { return format->write_difference(difference, options, sink); });
+  const absl::Status status = sys::WriteFile(
+      path, [&](sys::ByteSink sink) { return format->write_difference(difference, WhileWriting(options), sink); });
   return Finish(options, status);
 }
 

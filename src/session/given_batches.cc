@@ -22,7 +22,7 @@ void GivenBatches::AddNotes(bool is_asked, std::vector<std::string>& notes) cons
   if (slow_frames_in_part != 0) {
     notes.push_back(
         absl::StrFormat("%d slow frames were not given to on_slow_frame: not all of their zones and waits "
-                        "were kept (SessionOptions::memory_bytes)",
+                        "were kept (SessionOptions::memory_bytes), or the session was paused",
                         slow_frames_in_part));
   }
   if (slow_frames_begun_before != 0) {

@@ -1,6 +1,8 @@
 // The formats of this component, as WriteProfile finds them.
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <string>
+#include <string_view>
 
 #include "perfkit/profile_writer.h"
 #include "tests/profile/sample_profile.h"
@@ -23,6 +25,23 @@ TEST_CASE("who links the component has its formats, and each of their extensions
     }
   }
   CHECK(formats >= 2);
+}
+
+TEST_CASE("progress is 1 only if the file was written", "[exporters]") {
+  const testing::TempFolder folder;
+  for (const ProfileFormat& format : ProfileFormats()) {
+    const std::string name = "work" + std::string(format.extensions[0]);
+    std::filesystem::create_symlink("/dev/full", folder.path() + "/full-" + name);
+    double done = 0;
+    WriteOptions options;
+    options.progress = [](double now, void* to) { *static_cast<double*>(to) = now; };
+    options.progress_argument = &done;
+    INFO(name);
+    CHECK_FALSE(WriteProfile(SampleProfile(), folder.path() + "/full-" + name, options).ok());
+    CHECK(done < 1);
+    CHECK(WriteProfile(SampleProfile(), folder.path() + "/" + name, options).ok());
+    CHECK(done == 1);
+  }
 }
 
 }  // namespace

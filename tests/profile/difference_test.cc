@@ -164,6 +164,30 @@ TEST_CASE("functions of two builds are matched by name", "[profile][difference]"
   CHECK(difference->nodes[0].total.is_noise());
 }
 
+TEST_CASE("code without a name is matched by its address, whatever else is known of it", "[profile][difference]") {
+  const auto profile_with = [](bool has_line) {
+    ProfileBuilder builder;
+    builder.AddEvent({.name = "cpu-clock", .unit = ProfileUnit::kNanoseconds});
+    const uint32_t thread = builder.AddThread(1, 1, "main");
+    const uint32_t at = builder.Location(builder.Module("/lib/libx.so"), 0x1234);
+    const ProfileCall call{.file = builder.String("/src/x.c"), .line = 7};
+    if (has_line) builder.SetCalls(at, std::span(&call, 1));
+    const uint32_t stack = builder.Stack(ProfileStack::kRoot, at);
+    for (uint64_t ns = 1; ns <= 1000; ++ns) {
+      builder.AddSample(
+          {.time_ns = ns, .weight = 10, .thread = thread, .stack = stack, .quality = StackQuality::kWhole});
+    }
+    return builder.Take();
+  };
+  for (const bool first : {false, true}) {
+    const auto difference = Difference(profile_with(first), profile_with(!first));
+    REQUIRE(difference.ok());
+    REQUIRE(difference->functions.size() == 1);
+    CHECK(difference->functions[0].self.before == 1);
+    CHECK(difference->functions[0].self.after == 1);
+  }
+}
+
 TEST_CASE("per iteration, twice the work is no change and a slower function is", "[profile][difference]") {
   std::mt19937 random(5);
   Program once{.shares = FallingShares(20)}, twice = once;

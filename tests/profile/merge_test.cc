@@ -1,6 +1,8 @@
 // Merging profiles: sums by name stay, in whatever order.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
+#include <string>
 
 #include "tests/profile/random_profile.h"
 #include "tests/profile/sample_profile.h"
@@ -219,6 +221,55 @@ TEST_CASE("filtered by time and merged again, a profile has each zone and part o
       for (const ProfileThread& thread : merged.threads) CHECK((thread.on_ns == 0 && thread.off_ns == 0));
     }
   }
+}
+
+TEST_CASE("a frame that two profiles know in part is one, with what both know", "[profile][merge][filter]") {
+  ProfileBuilder builder;
+  builder.AddEvent({.name = "page-faults"});
+  const uint32_t thread = builder.AddThread(1, 1, "main");
+  for (uint64_t ns = 100; ns < 1100; ns += 10) {
+    const char* const label = ns % 20 == 0 ? "draw" : "physics";
+    builder.AddSample({.time_ns = ns, .weight = 1, .thread = thread, .label = builder.String(label)});
+  }
+  for (uint64_t ns = 100; ns < 1000; ns += 100) {
+    builder.AddZone({.from_ns = ns,
+                     .to_ns = ns + 100,
+                     .thread = thread,
+                     .name = builder.String("frame"),
+                     .reason = builder.String(ns == 300 ? "asked for" : ""),
+                     .is_frame = true});
+  }
+  const Profile whole = builder.Take();
+  const Profile draw = whole.Filtered({.label = "draw"}), physics = whole.Filtered({.label = "physics"});
+  REQUIRE_FALSE(draw.zones[0].is_whole);
+  const auto wholes = [](const Profile& of) {
+    return std::ranges::count_if(of.zones, [](const ProfileZone& zone) { return zone.is_whole; });
+  };
+  for (const Profile& merged : {Merged(draw, physics), Merged(whole, draw), Merged(physics, whole)}) {
+    CHECK(merged.Check() == absl::OkStatus());
+    CHECK(merged.zones.size() == whole.zones.size());
+  }
+  CHECK(wholes(Merged(draw, physics)) == 0);
+  CHECK(wholes(Merged(whole, draw)) == wholes(whole));
+  CHECK(wholes(Merged(physics, whole)) == wholes(whole));
+  // What one profile does not know comes from the other.
+  Profile told = whole;
+  told.zones[0].reason = told.zones[2].reason;
+  told.zones[1].is_reference = true;
+  for (const Profile& merged : {Merged(told, whole), Merged(whole, told)}) {
+    REQUIRE(merged.zones.size() == whole.zones.size());
+    CHECK(merged.strings[merged.zones[0].reason] == "asked for");
+    CHECK(merged.zones[1].is_reference);
+  }
+}
+
+TEST_CASE("a profile with more events than samples can tell apart is refused", "[profile][merge]") {
+  Profile many;
+  many.strings.emplace_back();
+  many.events.resize(65'536);
+  CHECK(many.Check().ok());
+  many.events.emplace_back();
+  CHECK(many.Check().code() == absl::StatusCode::kInvalidArgument);
 }
 
 TEST_CASE("parts of a profile by time have no sums of threads to count twice", "[profile][merge][filter]") {
