@@ -29,7 +29,8 @@ struct Settings {
 // becomes "".
 absl::StatusOr<Settings> ReadSettings(absl::FunctionRef<const char*(const char*)> variable, int pid);
 
-// Returns the value of PERFKIT_PROFILE once process `pid` owns the profile: "123:/tmp/out.html". Requires an absolute path.
+// Returns the value of PERFKIT_PROFILE once process `pid` owns the profile: "123:/tmp/out.html". Requires an absolute
+// path.
 std::string ClaimedBy(const Settings& settings, int pid);
 
 }  // namespace perfkit::preload
