@@ -19,6 +19,7 @@
 #include "src/base/number.h"
 #include "src/base/text.h"
 #include "src/step/session.h"
+#include "src/step/x86_64.h"
 #include "src/sys/files.h"
 #include "src/sys/handler_calls.h"
 #include "src/sys/kernel.h"
@@ -80,6 +81,12 @@ absl::Status CheckNoDebugger() {
   if (tracer == 0) return absl::OkStatus();
   return Failed(
       absl::StrFormat("process %d debugs or traces this one, and takes SIGTRAP. Remedy: run without it", tracer));
+}
+
+// The flag is a stepper's: a region measures its own instructions.
+absl::Status CheckNotStepped() {
+  if ((__builtin_ia32_readeflags_u64() & kTrapFlag) == 0) return absl::OkStatus();
+  return Failed("this thread is stepped already, by a measurement around this one. Remedy: measure one of the two");
 }
 
 // Returns true if QEMU translates this code (TCG): under qemu-user, and on machines of qemu-system without KVM. CPUID
@@ -186,6 +193,7 @@ absl::StatusOr<Stepper> Stepper::Open() {
         "QEMU translates this program's code (qemu-user, or a virtual machine without KVM), and its "
         "single steps are not exact. Remedy: run it on the CPU itself");
   }
+  if (absl::Status alone = CheckNotStepped(); !alone.ok()) return alone;
   if (absl::Status alone = CheckNoDebugger(); !alone.ok()) return alone;
   uint64_t raw[4];
   void (*const regions[])(void*) = {Empty, Nops, AskPid, AskCpu};
@@ -221,6 +229,7 @@ absl::StatusOr<StepCount> Stepper::Run(void (*region)(void*), void* argument, co
                         absl::StrFormat("stepping instructions: %d addresses to watch, and %d are the most",
                                         options.watch.size(), kMaxWatched));
   }
+  if (absl::Status alone = CheckNotStepped(); !alone.ok()) return alone;
   if (absl::Status alone = CheckNoDebugger(); !alone.ok()) return alone;
   Session session;
   session.swallowed = swallowed_;

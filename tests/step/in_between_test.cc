@@ -280,6 +280,20 @@ TEST_CASE("under a debugger it says so", "[stepper]") {
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
 }
 
+TEST_CASE("a stepper in a stepped region says so, and leaves the number", "[stepper]") {
+  OPEN_OR_SKIP(stepper);
+  static absl::Status opened, ran;
+  const auto count = StepCall(*stepper, [&stepper] {
+    opened = Stepper::Open().status();
+    ran = StepCall(*stepper, [] { testing::Spin(10); }).status();
+  });
+  CHECK(count.ok());
+  for (const absl::Status& status : {opened, ran}) {
+    CHECK(absl::IsFailedPrecondition(status));
+    CHECK_THAT(std::string(status.message()), Catch::Contains("stepped already"));
+  }
+}
+
 TEST_CASE("steps work on an alternate signal stack", "[stepper]") {
   OPEN_OR_SKIP(stepper);
   std::vector<char> memory(64 << 10);

@@ -136,7 +136,11 @@ TEST_CASE("PERFKIT_REQUIRE makes unmeasurable a failure, by event or for all", "
   CHECK(required("cycles, instructions "));
   CHECK_FALSE(required("cycles"));
   CHECK_FALSE(required(""));
-  CHECK_FALSE(required("instruction"));
+  CHECK_FALSE(required("ref-instructions"));
+  CHECK_FALSE(required("Instructiond"));  // as dTLB-loads and iTLB-loads
+  for (const char* misprint : {"instruction", "Instructions", "cycles,instructionss", "All", "al"}) {
+    CHECK(required(misprint));
+  }
   CHECK_FALSE(JudgeCosts(m, UpTo(1), kInstructions).required);
 }
 

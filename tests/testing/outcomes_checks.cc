@@ -95,6 +95,11 @@ TEST_CASE("Catch2: PERFKIT_REQUIRE fails", "[outcomes]") {
   CHECK_SAYS(required, "PERFKIT_REQUIRE");
   CHECK(Fails(Catch("[unmeasurable]", "PERFKIT_REQUIRE=cycles,task-clock"), 2));
   CHECK(EndsUnmeasured(Catch("[unmeasurable]", "PERFKIT_REQUIRE=cycles")));
+  for (const std::string misprint : {"ALL", "task_clock", "cycles,task-clocks"}) {
+    const Run misprinted = Catch("[unmeasurable]", "PERFKIT_REQUIRE=" + misprint);
+    CHECK(Fails(misprinted, 2));
+    CHECK_SAYS(misprinted, misprint == "ALL" ? "Remedy: write all" : "Remedy: write task-clock");
+  }
   CHECK(Catch("[pass]", "PERFKIT_REQUIRE=all").code == 0);
 }
 

@@ -14,7 +14,7 @@ std::string ThisMachine();
 // Returns true if PERFKIT_REQUIRE ("all", or names separated by commas) names `event`.
 bool IsRequired(std::string_view event);
 
-// Returns an unmeasurable verdict about `event`.
+// Returns an unmeasurable verdict about `event`, which is required also if PERFKIT_REQUIRE misspells it.
 Verdict Unmeasurable(const EventType& event, const std::string& reason);
 
 // Returns the cost of `event`, or nullptr with a verdict: fail if it was not requested, or unmeasurable.
