@@ -19,6 +19,7 @@
 #include "src/exporters/accounting_text.h"
 #include "src/exporters/chrome_stacks.h"
 #include "src/exporters/json_writer.h"
+#include "src/exporters/unique_tids.h"
 #include "src/profile/event_choice.h"
 #include "src/profile/text_table.h"
 #include "src/profile/wait_text.h"
@@ -42,7 +43,7 @@ struct Slice {
 class ChromeWriter {
  public:
   ChromeWriter(const Profile& profile, size_t event, JsonWriter& json)
-      : profile_(profile), event_(event), json_(json) {}
+      : profile_(profile), threads_(exporters::WithUniqueTids(profile)), event_(event), json_(json) {}
 
   void Write(const WriteOptions& options) {
     const auto progress = [&](double done) {
@@ -68,8 +69,8 @@ class ChromeWriter {
 
   void WriteNames() {
     for (uint32_t i = 0; i < profile_.threads.size(); ++i) {
-      WriteName("process_name", profile_.threads[i], profile_.program);
-      WriteName("thread_name", profile_.threads[i], profile_.ThreadName(i));
+      WriteName("process_name", threads_[i], profile_.program);
+      WriteName("thread_name", threads_[i], profile_.ThreadName(i));
     }
   }
 
@@ -117,7 +118,7 @@ class ChromeWriter {
 
   // `id`: of a pair of asynchronous events.
   void WriteSlice(const char* phase, const Slice& slice, uint64_t time_ns, std::string_view id) {
-    BeginChromeEvent(json_, phase, profile_.threads[slice.thread], time_ns);
+    BeginChromeEvent(json_, phase, threads_[slice.thread], time_ns);
     if (id.empty()) {
       json_.Member("dur", ChromeTime(slice.to_ns - slice.from_ns));
     } else {
@@ -152,7 +153,7 @@ class ChromeWriter {
   void WriteTasks() {
     for (const ProfileTaskPart& part : profile_.task_parts) {
       for (const bool is_end : {false, true}) {
-        BeginChromeEvent(json_, is_end ? "e" : "b", profile_.threads[part.thread], is_end ? part.to_ns : part.from_ns);
+        BeginChromeEvent(json_, is_end ? "e" : "b", threads_[part.thread], is_end ? part.to_ns : part.from_ns);
         json_
             .Member("id", absl::StrFormat("%s %d of %d", profile_.strings[part.name], part.number,
                                           profile_.threads[part.thread].pid))
@@ -168,7 +169,7 @@ class ChromeWriter {
       const bool is_thread = counter.thread != ProfileCounter::kWholeProcess;
       // An event needs a pid and tid; those of a counter of the whole process are the first thread's.
       if (profile_.threads.empty()) break;
-      const ProfileThread& thread = profile_.threads[is_thread ? counter.thread : 0];
+      const ProfileThread& thread = threads_[is_thread ? counter.thread : 0];
       std::string name = profile_.strings[counter.name];
       // Viewers join counters of one process by their names, and threads inherit theirs.
       if (is_thread) name += " (" + profile::ThreadText(profile_, counter.thread) + ")";
@@ -190,7 +191,7 @@ class ChromeWriter {
     // V8 has a profile for each thread. Within one, samples stay in the order of time that the table has.
     std::stable_sort(order.begin(), order.end(),
                      [&](uint32_t a, uint32_t b) { return samples[a].thread < samples[b].thread; });
-    ChromeStacks stacks(profile_, json_);
+    ChromeStacks stacks(profile_, threads_, json_);
     for (auto from = order.begin(); from != order.end() && !json_.failed();) {
       const uint32_t thread = samples[*from].thread;
       const auto to = std::find_if(from, order.end(), [&](uint32_t i) { return samples[i].thread != thread; });
@@ -221,6 +222,7 @@ class ChromeWriter {
   }
 
   const Profile& profile_;
+  const std::vector<ProfileThread> threads_;
   const size_t event_;
   JsonWriter& json_;
 };

@@ -16,13 +16,13 @@ JsonWriter& BeginChromeEvent(JsonWriter& json, const char* phase, const ProfileT
   return json.Member("ts", ChromeTime(time_ns));
 }
 
-ChromeStacks::ChromeStacks(const Profile& profile, JsonWriter& json)
-    : profile_(profile), json_(json), nodes_(profile.stacks.size()) {}
+ChromeStacks::ChromeStacks(const Profile& profile, std::span<const ProfileThread> threads, JsonWriter& json)
+    : profile_(profile), threads_(threads), json_(json), nodes_(profile.stacks.size()) {}
 
 void ChromeStacks::Write(uint32_t thread, std::span<const uint32_t> samples) {
   if (samples.empty()) return;
   uint64_t last_ns = profile_.samples[samples[0]].time_ns;
-  BeginChromeEvent(json_, "P", profile_.threads[thread], last_ns).Member("name", "Profile");
+  BeginChromeEvent(json_, "P", threads_[thread], last_ns).Member("name", "Profile");
   json_.Member("cat", "disabled-by-default-v8.cpu_profiler").Member("id", absl::StrFormat("0x%x", thread + 1));
   json_.Key("args").BeginObject().Key("data").BeginObject().Member("startTime", ChromeTime(last_ns));
   json_.EndObject().EndObject().EndObject();
@@ -34,7 +34,7 @@ void ChromeStacks::Write(uint32_t thread, std::span<const uint32_t> samples) {
 }
 
 void ChromeStacks::WriteChunk(uint32_t thread, std::span<const uint32_t> samples, uint64_t& last_ns) {
-  BeginChromeEvent(json_, "P", profile_.threads[thread], profile_.samples[samples[0]].time_ns);
+  BeginChromeEvent(json_, "P", threads_[thread], profile_.samples[samples[0]].time_ns);
   json_.Member("name", "ProfileChunk").Member("cat", "disabled-by-default-v8.cpu_profiler");
   json_.Member("id", absl::StrFormat("0x%x", thread + 1));
   json_.Key("args").BeginObject().Key("data").BeginObject().Key("cpuProfile").BeginObject().Key("nodes").BeginArray();

@@ -20,7 +20,8 @@ JsonWriter& BeginChromeEvent(JsonWriter& json, const char* phase, const ProfileT
 // the tree of calls that a chunk is the first to need. Keeps a few bytes for each stack of the profile.
 class ChromeStacks {
  public:
-  ChromeStacks(const Profile& profile, JsonWriter& json);
+  // `threads`: those of the profile, with the numbers that they have in the file. Must outlive the object.
+  ChromeStacks(const Profile& profile, std::span<const ProfileThread> threads, JsonWriter& json);
 
   // `samples`: indexes of samples that have a time, in its order.
   void Write(uint32_t thread, std::span<const uint32_t> samples);
@@ -37,6 +38,7 @@ class ChromeStacks {
   uint32_t NodeOf(const ProfileSample& sample) const;
 
   const Profile& profile_;
+  const std::span<const ProfileThread> threads_;
   JsonWriter& json_;
   std::vector<Node> nodes_;       // of each ProfileStack
   std::vector<uint32_t> path_;    // while nodes are added

@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_format.h"
 #include "src/exporters/accounting_text.h"
+#include "src/exporters/unique_tids.h"
 #include "src/exporters/zones_and_tasks.h"
 #include "src/profile/wait_text.h"
 
@@ -47,7 +48,7 @@ class ThreadsWriter {
  public:
   ThreadsWriter(const Profile& profile, const FirefoxTables& tables, size_t main_event, uint64_t from_ns,
                 JsonWriter& json)
-      : profile_(profile), markers_(profile), tables_(tables), main_event_(main_event), from_ns_(from_ns), json_(json) {
+      : profile_(profile), threads_(WithUniqueTids(profile)), markers_(profile), tables_(tables), main_event_(main_event), from_ns_(from_ns), json_(json) {
     samples_ = Sorted(profile.samples.size(), [&](uint32_t i) { return KeyOf(i); });
     zones_ = Sorted(markers_.list().size(),
                     [&](uint32_t i) { return std::pair(markers_.list()[i].thread, markers_.list()[i].from_ns); });
@@ -78,7 +79,7 @@ class ThreadsWriter {
   }
 
   void WriteEvents(uint32_t thread) {
-    const ProfileThread& of_thread = profile_.threads[thread];
+    const ProfileThread& of_thread = threads_[thread];
     const std::string name = profile_.ThreadName(thread);
     WriteThread(of_thread, thread, main_event_, SamplesOf({thread, main_event_, false}), name, "", true);
     for (size_t event = 0; event < profile_.events.size(); ++event) {
@@ -202,6 +203,7 @@ class ThreadsWriter {
   }
 
   const Profile& profile_;
+  const std::vector<ProfileThread> threads_;
   const ZonesAndTasks markers_;
   const FirefoxTables& tables_;
   const size_t main_event_;

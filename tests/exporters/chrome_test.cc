@@ -107,6 +107,29 @@ TEST_CASE("chrome: zones, frames, waits and counters have their numbers", "[expo
 }
 
 // Viewers identify a counter by its process and its name.
+TEST_CASE("chrome: threads with the same numbers are two", "[exporters][chrome]") {
+  Profile profile;
+  for (const uint64_t from_ns : {1000, 2000}) {
+    ProfileBuilder builder;
+    const uint32_t thread = builder.AddThread(1, 1, from_ns == 1000 ? "accept" : "send");
+    builder.profile().threads[thread].first_ns = from_ns;
+    builder.AddZone({.from_ns = from_ns, .to_ns = from_ns + 1500, .thread = thread, .name = builder.String("zone")});
+    profile.Merge(builder.Take());
+  }
+  REQUIRE(profile.threads.size() == 2);
+  const Json file = Chrome(profile);
+  std::map<uint32_t, std::set<std::string>> names;
+  for (const Json& event : EventsOf(file, "M")) {
+    if (event["name"] == "thread_name") names[event["tid"]].insert(event["args"]["name"].get<std::string>());
+  }
+  REQUIRE(names.size() == 2);
+  for (const auto& [tid, of_thread] : names) CHECK(of_thread.size() == 1);
+  CHECK(names.begin()->first == 1);
+  std::set<uint32_t> with_zones;
+  for (const Json& event : EventsOf(file, "X")) with_zones.insert(event["tid"].get<uint32_t>());
+  CHECK(with_zones.size() == 2);
+}
+
 TEST_CASE("chrome: counters of two threads with one name have two names", "[exporters][chrome]") {
   ProfileBuilder builder;
   for (const uint32_t tid : {1u, 2u}) {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "perfkit/exporters.h"
@@ -108,6 +109,16 @@ TEST_CASE("firefox: the event that is asked for is in the threads that have thei
   CHECK(worker["samples"]["weight"] == Json{10, 10, 10});
   CHECK(WriteFirefox(SampleProfile(), {.event = "cycles"}, [](std::string_view) { return absl::OkStatus(); }).code() ==
         absl::StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("firefox: threads with the same numbers are two", "[exporters][firefox]") {
+  Profile profile = SampleProfile();
+  profile.threads[1].pid = profile.threads[0].pid;
+  profile.threads[1].tid = profile.threads[0].tid;
+  profile.threads[1].first_ns = profile.threads[0].first_ns + 1;
+  std::set<std::string> tids;
+  const Json file = Firefox(profile);
+  for (const Json& thread : file["threads"]) CHECK(tids.insert(thread["tid"].get<std::string>()).second);
 }
 
 TEST_CASE("firefox: threads of a part of a profile have no times before it", "[exporters][firefox]") {

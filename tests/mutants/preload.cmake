@@ -3,7 +3,7 @@ mutant(closed_descriptors_are_used FILE src/preload/preload.cc TEST preload_test
        FROM [[if (!descriptors_.passes()) {]] TO [[if (settings_.path.empty()) {]]
        SAYS "A program that closes all descriptors loses the text of its files at exit.")
 mutant(closed_descriptors_are_destroyed FILE src/preload/preload.cc TEST preload_test CASES "*closes all*"
-       FROM [[return descriptors_.passes();]] TO [[return true;]]
+       FROM [[return !deserted_ && descriptors_.passes();]] TO [[return !deserted_;]]
        SAYS "The destructor of the session closes files of the program before their text is written.")
 mutant(forked_child_loses_files FILE src/sys/descriptor_check.cc TEST preload_test CASES "*closes all*"
        FROM [[  ExchangeKernel(&g_without_close);
