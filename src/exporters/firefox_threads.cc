@@ -48,7 +48,13 @@ class ThreadsWriter {
  public:
   ThreadsWriter(const Profile& profile, const FirefoxTables& tables, size_t main_event, uint64_t from_ns,
                 JsonWriter& json)
-      : profile_(profile), threads_(WithUniqueTids(profile)), markers_(profile), tables_(tables), main_event_(main_event), from_ns_(from_ns), json_(json) {
+      : profile_(profile),
+        threads_(WithUniqueTids(profile)),
+        markers_(profile),
+        tables_(tables),
+        main_event_(main_event),
+        from_ns_(from_ns),
+        json_(json) {
     samples_ = Sorted(profile.samples.size(), [&](uint32_t i) { return KeyOf(i); });
     zones_ = Sorted(markers_.list().size(),
                     [&](uint32_t i) { return std::pair(markers_.list()[i].thread, markers_.list()[i].from_ns); });

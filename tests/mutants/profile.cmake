@@ -110,3 +110,16 @@ mutant(merged_profiles_have_one_clock FILE src/profile/frame_counts.cc TEST prof
 mutant(counts_of_other_processes FILE src/profile/frame_counts.cc TEST profile_test CASES "[frames]"
        FROM [[[event](uint16_t one) { return one == event; })) continue;]] TO [[[event](uint16_t one) { return one == event; }) && false) continue;]]
        SAYS "A merged profile has a count of 0 for an event that its frame's process did not sample.")
+mutant(frames_in_part_are_two FILE src/profile/merge_tables.cc TEST profile_test CASES "[merge]"
+       FROM [[zone.name << zone.is_frame).Take();]] TO [[zone.name << zone.is_frame << zone.is_whole).Take();]]
+       SAYS "Two filtered copies of a profile have twice its frames.")
+mutant(whole_in_both FILE src/profile/merge_tables.cc TEST profile_test CASES "[merge]"
+       FROM [[to.is_whole = to.is_whole || from.is_whole;]] TO [[to.is_whole = to.is_whole && from.is_whole;]]
+       SAYS "A frame that a profile has is left out, because a part of it is merged into it.")
+mutant(what_is_known_of_frames_is_dropped FILE src/profile/merge_tables.cc TEST profile_test CASES "[merge]"
+       FROM [[if (to.*text == 0) to.*text = from.*text;]] TO [[if (to.*text == 1) to.*text = from.*text;]]
+       SAYS "Why a frame was kept is lost if the other profile does not know it.")
+mutant(unnamed_code_is_its_location FILE src/profile/function_index.cc TEST profile_test CASES "[difference]"
+       FROM [[uint64_t{location.module} << 1 | kernel, location.address}]]
+       TO [[uint64_t{location.module} << 1 | kernel, frame.location}]]
+       SAYS "One address is two functions in a difference, one that came and one that went.")

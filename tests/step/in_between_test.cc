@@ -280,7 +280,7 @@ TEST_CASE("under a debugger it says so", "[stepper]") {
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
 }
 
-TEST_CASE("a stepper in a stepped region says so, and leaves the number", "[stepper]") {
+TEST_CASE("a stepper in a stepped region says so, and leaves the number", "[stepper][law]") {
   OPEN_OR_SKIP(stepper);
   static absl::Status opened, ran;
   const auto count = StepCall(*stepper, [&stepper] {
