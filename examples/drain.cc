@@ -7,13 +7,19 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <thread>
 
+#include "tool/arguments.h"
+#include "tool/output.h"
+
 namespace {
+
+constexpr tool::Usage kUsage = {"drain", "usage: drain [SECONDS]\n  samples its own threads for SECONDS (1)\n", 1};
 
 // The work that is sampled.
 void Work(const std::atomic<bool>& stop) {
@@ -54,7 +60,9 @@ int Fail(const std::string& why) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int ticks = 10 * (argc > 1 ? std::atoi(argv[1]) : 1);
+  tool::ReserveStandardStreams();
+  const double seconds = tool::SecondsArgument(kUsage, argc, argv, 1);
+  const int ticks = std::max(1, static_cast<int>(std::lround(10 * seconds)));
   std::atomic<bool> stop{false};
   std::thread worker(Work, std::cref(stop));
   auto sampler = perfkit::Sampler::Open(
@@ -73,9 +81,10 @@ int main(int argc, char** argv) {
   } else {
     const uint64_t samples = Loop(*sampler, epoll, timer, ticks);
     const perfkit::SamplerStats stats = sampler->stats();
-    absl::PrintF("%d samples, %d lost, %.2f %% of a CPU to read them\n", samples, stats.events[0].lost,
-                 100 * static_cast<double>(stats.own_cpu_ns) / (1e8 * ticks));
-    status = 0;
+    const double percent = 100 * static_cast<double>(stats.own_cpu_ns) / (1e8 * ticks);
+    const std::string text =
+        absl::StrFormat("%d samples, %d lost, %.2f %% of a CPU to read them\n", samples, stats.events[0].lost, percent);
+    status = tool::PrintText("drain", text) ? 0 : 1;
   }
   stop = true;
   worker.join();

@@ -3,6 +3,8 @@
 //   list                          everything
 //   list hw sw                    hardware and software events
 //   list --probe tracepoint      opens each tracepoint too, which takes about a minute
+#include <absl/strings/str_format.h>
+
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -11,6 +13,7 @@
 
 #include "perfkit/capabilities.h"
 #include "perfkit/format.h"
+#include "tool/output.h"
 
 namespace {
 
@@ -55,11 +58,10 @@ std::string Finding(const EventInfo& event) {
   return event.cause;
 }
 
-void Print(const EventInfo& event) {
+std::string LineOf(const EventInfo& event) {
   std::string name(event.name);
   if (!event.alias.empty()) name += " or " + std::string(event.alias);
-  printf("  %-48s %-9s  %s\n", name.c_str(), std::string(UsabilityName(event.usability)).c_str(),
-         Finding(event).c_str());
+  return absl::StrFormat("  %-48s %-9s  %s\n", name, UsabilityName(event.usability), Finding(event));
 }
 
 const Heading* Find(const char* key) {
@@ -72,6 +74,7 @@ const Heading* Find(const char* key) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tool::ReserveStandardStreams();
   std::set<EventCategory> wanted;
   perfkit::ListOptions options;
   for (int i = 1; i < argc; ++i) {
@@ -82,21 +85,25 @@ int main(int argc, char** argv) {
       options.probe_tracepoints = true;
     } else {
       const bool help = strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0;
-      if (!help) fprintf(stderr, "list: there is no category '%s'\n", argv[i]);
-      return fputs(kUsage, help ? stdout : stderr), help ? 0 : 2;
+      if (help) return tool::PrintText("list", kUsage) ? 0 : 1;
+      fprintf(stderr, "list: there is no category '%s'\n%s", argv[i], kUsage);
+      return 2;
     }
   }
   options.categories.assign(wanted.begin(), wanted.end());
   options.progress = [](size_t done, size_t all) { fprintf(stderr, "\rtracepoint %zu of %zu ", done + 1, all); };
 
+  tool::Output output("list");
   std::optional<EventCategory> current;
   perfkit::ListEvents(
       [&](const EventInfo& event) {
         if (current != event.category) {
-          printf("%sList of %s:\n", current ? "\n" : "", kHeadings[static_cast<size_t>(event.category)].title);
+          const char* const title = kHeadings[static_cast<size_t>(event.category)].title;
+          output.Write(absl::StrFormat("%sList of %s:\n", current ? "\n" : "", title));
         }
         current = event.category;
-        Print(event);
+        output.Write(LineOf(event));
       },
       options);
+  return output.Finish() ? 0 : 1;
 }

@@ -1,5 +1,5 @@
-// profile: profiles two threads of SQLite, one of zstd, and two that wait for a lock; prints the report, and writes every
-// format that is linked into a folder.
+// profile: profiles two threads of SQLite, one of zstd, and two that wait for a lock; prints the report, and writes
+// every format that is linked into a folder.
 //
 //   profile [SECONDS] [FOLDER]      how long (2); where the files go (a new one in /tmp)
 #include <absl/strings/str_format.h>
@@ -20,12 +20,19 @@
 #include <thread>
 #include <vector>
 
+#include "tool/arguments.h"
+#include "tool/output.h"
 #include "workload/compression.h"
 #include "workload/queries.h"
 
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr tool::Usage kUsage = {"profile",
+                                "usage: profile [SECONDS] [FOLDER]\n"
+                                "  profiles its threads for SECONDS (2), and writes files into FOLDER (a new one)\n",
+                                2};
 
 int Fail(const std::string& why) {
   std::fprintf(stderr, "profile: %s\n", why.c_str());
@@ -50,7 +57,7 @@ void WantLock(std::mutex& lock, const std::atomic<bool>& stop) {
 }
 
 // Runs the workload for `seconds`, profiled.
-absl::StatusOr<perfkit::Profile> ProfileWork(double seconds) {
+absl::StatusOr<perfkit::Profile> ProfileWork(double seconds, tool::Output& output) {
   absl::StatusOr<perfkit::Session> session =
       perfkit::Session::Start({.interval = 1ms, .clock = perfkit::SessionClock::kWall});
   if (!session.ok()) return session.status();
@@ -70,7 +77,7 @@ absl::StatusOr<perfkit::Profile> ProfileWork(double seconds) {
   for (const std::string& why : wrong) {
     if (!why.empty()) return absl::InternalError(why);
   }
-  absl::PrintF("%d queries, %d blocks compressed\n\n", queries.load(), blocks.load());
+  output.Write(absl::StrFormat("%d queries, %d blocks compressed\n\n", queries.load(), blocks.load()));
   return session->Stop();
 }
 
@@ -80,12 +87,13 @@ std::string MakeFolder() {
 }
 
 // Writes one file for each format, and prints the programs that open it.
-absl::Status WriteAll(const perfkit::Profile& profile, const std::filesystem::path& folder) {
+absl::Status WriteAll(const perfkit::Profile& profile, const std::filesystem::path& folder, tool::Output& output) {
   std::filesystem::create_directories(folder);
   for (const perfkit::ProfileFormat& format : perfkit::ProfileFormats()) {
     const std::string path = folder / ("profile" + std::string(format.extensions[0]));
     if (absl::Status status = perfkit::WriteProfile(profile, path); !status.ok()) return status;
-    absl::PrintF("%-36s %9d bytes   open with %s\n", path, std::filesystem::file_size(path), format.opened_with);
+    output.Write(absl::StrFormat("%-36s %9d bytes   open with %s\n", path, std::filesystem::file_size(path),
+                                 format.opened_with));
   }
   return absl::OkStatus();
 }
@@ -93,11 +101,13 @@ absl::Status WriteAll(const perfkit::Profile& profile, const std::filesystem::pa
 }  // namespace
 
 int main(int argc, char** argv) {
-  const double seconds = argc > 1 ? std::atof(argv[1]) : 2;
-  const absl::StatusOr<perfkit::Profile> profile = ProfileWork(seconds);
+  tool::ReserveStandardStreams();
+  const double seconds = tool::SecondsArgument(kUsage, argc, argv, 2);
+  tool::Output output("profile");
+  const absl::StatusOr<perfkit::Profile> profile = ProfileWork(seconds, output);
   if (!profile.ok()) return Fail(std::string(profile.status().message()));
-  std::fputs(perfkit::FormatReport(*profile, {.min_percent = 3}).c_str(), stdout);
-  std::puts("");
-  const absl::Status written = WriteAll(*profile, argc > 2 ? argv[2] : MakeFolder());
-  return written.ok() ? 0 : Fail(std::string(written.message()));
+  output.Write(perfkit::FormatReport(*profile, {.min_percent = 3}) + "\n");
+  const absl::Status written = WriteAll(*profile, argc > 2 ? argv[2] : MakeFolder(), output);
+  if (!written.ok()) return Fail(std::string(written.message()));
+  return output.Finish() ? 0 : 1;
 }

@@ -21,6 +21,8 @@
 #include "compress.h"
 #include "options.h"
 #include "report.h"
+#include "tool/command.h"
+#include "tool/output.h"
 #include "tool/targets.h"
 #include "tool/task_watch.h"
 #include "workload/compression.h"
@@ -132,27 +134,30 @@ int Run(const record::Options& options, std::optional<perfkit::Child>& child) {
     if (!started.ok()) return Fail(TextOf(started), absl::IsNotFound(started) ? 127 : 126);
   }
   Loop(options, *recording, [&] { return child ? tool::HasEnded(child->pid()) : watch.AllEnded(); });
-  const absl::Status reported = record::Report(options, MakeProfile(options, *recording));
+  tool::Output output("record");
+  const absl::Status reported = record::Report(options, MakeProfile(options, *recording), output);
   if (!reported.ok()) Fail(TextOf(reported));
-  if (!child) return reported.ok() ? 0 : 1;
+  const bool is_complete = output.Finish() && reported.ok();
+  if (!child) return is_complete ? 0 : 1;
   if (!tool::HasEnded(child->pid())) kill(child->pid(), SIGTERM);
   const auto ended = child->Wait();
-  if (!reported.ok()) return 1;
-  return ended.ok() ? ended->shell_code() : 1;
+  if (!ended.ok()) Fail(TextOf(ended.status()));
+  return is_complete && ended.ok() ? ended->shell_code() : 1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  tool::ReserveStandardStreams();
   record::Options options;
   std::string error;
   if (!record::ParseOptions(argc, argv, &options, &error)) return Fail(error + "\nrecord --help says more");
-  if (options.help) return std::fputs(record::kUsage, stdout), 0;
+  if (options.help) return tool::PrintText("record", record::kUsage) ? 0 : 2;
   if (options.events.empty()) options.events.push_back("cpu-clock");
   if (const absl::Status outputs = record::CheckOutputs(options); !outputs.ok()) return Fail(TextOf(outputs));
   std::optional<perfkit::Child> child;
   if (!options.command.empty()) {
-    auto spawned = perfkit::Child::Spawn(options.command);
+    auto spawned = tool::SpawnCommand(options.command);
     if (!spawned.ok()) return Fail(TextOf(spawned.status()));
     child = *std::move(spawned);
   }

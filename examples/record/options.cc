@@ -24,7 +24,7 @@ const char kUsage[] =
     "others)\n"
     "  -a                   the whole system\n"
     "      --cpu LIST       these CPUs: 0-3,5\n"
-    "  -p LIST              these processes, with their children, until they end\n"
+    "  -p LIST              these processes, with children that start later, until they end\n"
     "  -t LIST              these threads, until they end\n"
     "  -b                   also takes the branches before each sample, as -j any; shows only their number\n"
     "  -j FILTER            the same for some branches only: any, any_call, any_ret, ind_call, cond, u, k, ...\n"

@@ -5,7 +5,6 @@
 #include <perfkit/profile_writer.h>
 #include <perfkit/report.h>
 
-#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -38,14 +37,14 @@ absl::Status CheckOutputs(const Options& options) {
   return absl::OkStatus();
 }
 
-absl::Status Report(const Options& options, const perfkit::Profile& profile) {
+absl::Status Report(const Options& options, const perfkit::Profile& profile, tool::Output& output) {
   perfkit::ReportOptions report = options.report;
   for (const perfkit::ProfileEvent& event : profile.events) {
     report.event = event.name;
-    std::fputs(perfkit::FormatReport(profile, report).c_str(), stdout);
+    output.Write(perfkit::FormatReport(profile, report));
     report.accounting = false;  // the first report has that of all events
   }
-  std::fflush(stdout);
+  output.Flush();
   for (const std::string& path : options.outputs) {
     if (absl::Status status = perfkit::WriteProfile(profile, path); !status.ok()) return status;
   }

@@ -9,23 +9,26 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <thread>
 
+#include "tool/arguments.h"
+#include "tool/output.h"
 #include "workload/queries.h"
 
 namespace {
 
 using namespace std::chrono_literals;
 
+constexpr tool::Usage kUsage = {"stacks", "usage: stacks [SECONDS]\n  profiles SQLite for SECONDS (4)\n", 1};
+
 int Fail(const std::string& why) {
   std::fprintf(stderr, "stacks: %s\n", why.c_str());
   return 1;
 }
 
-// Profiles all threads for this time, with this kind of stacks or not at all. Drives the session itself: then Start builds
-// all unwind tables, and the first stacks are whole, too.
+// Profiles all threads for this time, with this kind of stacks or not at all. Drives the session itself: then Start
+// builds all unwind tables, and the first stacks are whole, too.
 absl::StatusOr<perfkit::Profile> ProfileFor(std::chrono::duration<double> time, perfkit::SessionStacks stacks) {
   absl::StatusOr<perfkit::Session> session =
       perfkit::Session::Start({.interval = 2ms, .stacks = stacks, .user_only = true, .own_thread = false});
@@ -40,7 +43,8 @@ absl::StatusOr<perfkit::Profile> ProfileFor(std::chrono::duration<double> time, 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::chrono::duration<double> half(argc > 1 ? std::atof(argv[1]) / 2 : 2);
+  tool::ReserveStandardStreams();
+  const std::chrono::duration<double> half(tool::SecondsArgument(kUsage, argc, argv, 4) / 2);
   std::atomic<bool> stop{false};
   std::atomic<uint64_t> queries{0};
   std::string wrong;
@@ -52,7 +56,9 @@ int main(int argc, char** argv) {
   if (!wrong.empty()) return Fail(wrong);
   if (!live.ok()) return Fail(std::string(live.status().message()));
   if (!dumped.ok()) return Fail(std::string(dumped.status().message()));
-  absl::PrintF("%d queries\n\nlive stacks\n%s", queries.load(), perfkit::FormatReport(*live, {.min_percent = 2}));
-  absl::PrintF("\ndumped stacks\n%s", perfkit::FormatReport(*dumped, {.min_percent = 2, .call_tree = false}));
-  return 0;
+  const std::string live_report = perfkit::FormatReport(*live, {.min_percent = 2}),
+                    dumped_report = perfkit::FormatReport(*dumped, {.min_percent = 2, .call_tree = false});
+  const std::string text =
+      absl::StrFormat("%d queries\n\nlive stacks\n%s\ndumped stacks\n%s", queries.load(), live_report, dumped_report);
+  return tool::PrintText("stacks", text) ? 0 : 1;
 }

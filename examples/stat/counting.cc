@@ -117,6 +117,7 @@ Measurement Mean(const std::vector<Measurement>& runs) {
   mean.wall_ns = static_cast<uint64_t>(wall.mean);
   mean.ended_s = wall.mean / 1e9;
   mean.wall_spread = wall.relative;
+  mean.runs = static_cast<int>(runs.size());
   for (size_t i = 0; i < runs.front().rows.size(); ++i) mean.rows.push_back(MeanRow(runs, i));
   return mean;
 }

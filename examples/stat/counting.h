@@ -23,6 +23,7 @@ struct Measurement {
   double ended_s = 0;    // seconds after counting began
   uint64_t wall_ns = 0;  // how long it took
   std::optional<double> wall_spread;
+  int runs = 1;  // of which this is the mean
   std::vector<Row> rows;
 };
 

@@ -12,11 +12,14 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "counting.h"
 #include "options.h"
 #include "report.h"
+#include "tool/command.h"
+#include "tool/output.h"
 #include "tool/targets.h"
 #include "tool/task_watch.h"
 
@@ -50,7 +53,7 @@ Clock::duration Seconds(double seconds) {
 class Run {
  public:
   Run(const Options& options, Report& report) : options_(options), report_(report) {
-    if (!options.command.empty()) child_ = OrRefuse(perfkit::Child::Spawn(options.command));
+    if (!options.command.empty()) child_ = OrRefuse(tool::SpawnCommand(options.command));
     std::vector<perfkit::Target> targets = OrRefuse(tool::MakeTargets(options.names, options.inherit));
     if (targets.empty()) targets.push_back(options.inherit ? child_->target() : child_->target().WithoutInherit());
     watch_.emplace(targets);
@@ -74,6 +77,7 @@ class Run {
     if (!child_) return 0;
     if (!tool::HasEnded(child_->pid())) kill(child_->pid(), SIGTERM);
     const auto ended = child_->Wait();
+    if (!ended.ok()) fprintf(stderr, "stat: %s\n", std::string(ended.status().message()).c_str());
     return ended.ok() ? ended->shell_code() : 1;
   }
 
@@ -113,7 +117,15 @@ class Run {
   Clock::time_point started_, last_;
 };
 
+// Tells how many runs the mean is of if they are fewer than asked for: CSV and JSON have no field for it.
+void TellRuns(size_t runs, const Options& options) {
+  if (static_cast<int>(runs) < options.runs) {
+    fprintf(stderr, "stat: interrupted; the counts are those of %zu of %d runs\n", runs, options.runs);
+  }
+}
+
 int Main(int argc, char** argv) {
+  tool::ReserveStandardStreams();
   const Options options = ParseOptions(argc, argv);
   Report report(options);
   signal(SIGINT, [](int) { g_interrupted = 1; });
@@ -122,13 +134,18 @@ int Main(int argc, char** argv) {
   int code = 0;
   for (int i = 0; i < options.runs && g_interrupted == 0; ++i) {
     Run run(options, report);
-    runs.push_back(run.Count());
+    Measurement measured = run.Count();
+    // An interrupt may have cut this run short: it is left out if an earlier run is complete.
+    if (g_interrupted == 0 || runs.empty()) runs.push_back(std::move(measured));
     code = run.End();
     if (options.verbose) paths = ReadPaths(run.set());
   }
+  if (runs.empty()) return 128 + SIGINT;
+  TellRuns(runs.size(), options);
   report.Print(Mean(runs));
-  fputs(paths.c_str(), options.format == Format::kTable ? stdout : stderr);
-  return code;
+  if (options.format != Format::kTable) fputs(paths.c_str(), stderr);
+  const bool is_written = report.Finish() && (options.format != Format::kTable || tool::PrintText("stat", paths));
+  return is_written ? code : 2;
 }
 
 }  // namespace

@@ -6,18 +6,21 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tool/output.h"
+
 namespace stat_tool {
 
 const char kUsage[] =
     "usage: stat [options] [command [arguments]]\n"
     "\n"
-    "Counts a command, processes, threads, CPUs or the system. With -a, --cpu, -p or -t, counting lasts as long as the\n"
-    "command.\n"
+    "Counts a command, processes, threads, CPUs or the system. With -a, --cpu, -p or -t, counting lasts as long as\n"
+    "the command.\n"
     "\n"
-    "  -e, --event LIST     events, separated by commas; {a,b} is a group. Repeat it for more (default: as simpleperf stat)\n"
+    "  -e, --event LIST     events, separated by commas; {a,b} is a group. Repeat it for more (default: as simpleperf\n"
+    "                       stat)\n"
     "  -a, --all            the whole system\n"
     "  -C, --cpu LIST       these CPUs: 0-3,5\n"
-    "  -p, --pid LIST       these processes, with their children, until they end\n"
+    "  -p, --pid LIST       these processes, with children that start later, until they end\n"
     "  -t, --tid LIST       these threads, until they end\n"
     "      --no-inherit     without threads and children that start later\n"
     "  -d, --duration S     for S seconds; then ends a command that still runs\n"
@@ -62,8 +65,7 @@ void AddEvents(Options* options) {
 void Check(const Options& options) {
   if (options.command.empty() && options.names.empty()) Refuse("nothing to count: name a command, -a, --cpu, -p or -t");
   if (options.runs > 1 && options.command.empty()) Refuse("-r requires a command");
-  if (options.runs > 1 && options.interval)
-    Refuse("-r and -I exclude each other");
+  if (options.runs > 1 && options.interval) Refuse("-r and -I exclude each other");
 }
 
 }  // namespace
@@ -110,7 +112,7 @@ Options ParseOptions(int argc, char** argv) {
       case 'j': options.format = Format::kJson; break;
       case 'o': options.output = optarg; break;
       case kVerbose: options.verbose = true; break;
-      case 'h': fputs(kUsage, stdout); exit(0);
+      case 'h': exit(tool::PrintText("stat", kUsage) ? 0 : 2);
       default: fputs(kUsage, stderr); exit(2);
     }
   }

@@ -5,9 +5,12 @@
 // What perfkit cannot say stays empty: an event that nothing can multiplex has no time on a counter of its own.
 #include "report.h"
 
+#include <absl/strings/str_format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cinttypes>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -52,30 +55,31 @@ std::string JsonString(const std::string& text) {
   return quoted + '"';
 }
 
+FILE* OpenOrRefuse(const std::string& path) {
+  if (path.empty()) return stdout;
+  FILE* const file = fopen(path.c_str(), "we");
+  if (file == nullptr) Refuse("cannot write " + path + ": " + strerror(errno));
+  return file;
+}
+
 }  // namespace
 
-Report::Report(const Options& options) : options_(options), out_(stdout) {
-  if (options.output.empty()) return;
-  out_ = fopen(options.output.c_str(), "we");
-  if (out_ == nullptr) Refuse("cannot write " + options.output + ": " + strerror(errno));
-}
-
-Report::~Report() {
-  if (out_ != stdout) fclose(out_);
-}
+Report::Report(const Options& options)
+    : options_(options),
+      output_("stat", options.output.empty() ? "the standard output" : options.output, OpenOrRefuse(options.output)) {}
 
 void Report::Print(const Measurement& measurement) {
   std::vector<perfkit::NamedCount> named;
   for (const Row& row : measurement.rows) named.push_back({row.cells.name, row.cells.count, row.cells.scale});
-  if (options_.format == Format::kTable) PrintTable(measurement);
+  if (options_.format == Format::kTable) output_.Write(Table(measurement));
   if (options_.format == Format::kCsv && !std::exchange(told_, true)) TellReasons(measurement);
   for (size_t i = 0; i < measurement.rows.size(); ++i) {
     const Row& row = measurement.rows[i];
     const auto metric = HasNumber(row) ? perfkit::MetricFor(named, i, measurement.wall_ns) : std::nullopt;
-    if (options_.format == Format::kCsv) PrintCsv(measurement, row, metric);
-    if (options_.format == Format::kJson) PrintJson(measurement, row, metric);
+    if (options_.format == Format::kCsv) output_.Write(Csv(measurement, row, metric));
+    if (options_.format == Format::kJson) output_.Write(Json(measurement, row, metric));
   }
-  fflush(out_);  // who reads along wants each interval at once
+  output_.Flush();  // a reader wants each interval at once
 }
 
 void Report::TellReasons(const Measurement& measurement) {
@@ -84,25 +88,28 @@ void Report::TellReasons(const Measurement& measurement) {
   }
 }
 
-void Report::PrintTable(const Measurement& measurement) {
+std::string Report::Table(const Measurement& measurement) const {
   std::vector<perfkit::TableRow> rows;
   for (const Row& row : measurement.rows) rows.push_back(row.cells);
   const std::string table = perfkit::FormatRows(rows, measurement.wall_ns);
   if (!options_.interval) {
-    fprintf(out_, "%s\nTotal time: %.6f s", table.c_str(), static_cast<double>(measurement.wall_ns) / 1e9);
-    if (measurement.wall_spread)
-      fprintf(out_, "  (mean of %d runs, +- %.2f %%)", options_.runs, 100 * *measurement.wall_spread);
-    fputc('\n', out_);
-    return;
+    std::string text = absl::StrFormat("%s\nTotal time: %.6f s", table, static_cast<double>(measurement.wall_ns) / 1e9);
+    if (measurement.wall_spread) {
+      absl::StrAppendFormat(&text, "  (mean of %d runs, +- %.2f %%)", measurement.runs, 100 * *measurement.wall_spread);
+    }
+    return text + '\n';
   }
+  std::string text;
   for (size_t at = 0; at < table.size();) {
     const size_t end = table.find('\n', at) + 1;
-    fprintf(out_, "%12.6f  %s", measurement.ended_s, table.substr(at, end - at).c_str());
+    absl::StrAppendFormat(&text, "%12.6f  %s", measurement.ended_s, table.substr(at, end - at));
     at = end;
   }
+  return text;
 }
 
-void Report::PrintCsv(const Measurement& measurement, const Row& row, const std::optional<perfkit::MetricValue>& metric) {
+std::string Report::Csv(const Measurement& measurement, const Row& row,
+                        const std::optional<perfkit::MetricValue>& metric) const {
   const perfkit::Count& count = row.cells.count;
   std::vector<std::string> fields;
   if (options_.interval) fields.push_back(Text("%.9f", measurement.ended_s));
@@ -112,13 +119,15 @@ void Report::PrintCsv(const Measurement& measurement, const Row& row, const std:
   fields.push_back(HasNumber(row) ? Text("%.2f", 100 * count.coverage()) : "");
   fields.push_back(metric ? Text("%.3f", metric->value) : "");
   fields.push_back(metric ? std::string(metric->unit) : "");
+  std::string line;
   for (size_t i = 0; i < fields.size(); ++i) {
-    fprintf(out_, "%s%s", i == 0 ? "" : options_.separator.c_str(), CsvField(fields[i], options_.separator).c_str());
+    line += (i == 0 ? "" : options_.separator) + CsvField(fields[i], options_.separator);
   }
-  fputc('\n', out_);
+  return line + '\n';
 }
 
-void Report::PrintJson(const Measurement& measurement, const Row& row, const std::optional<perfkit::MetricValue>& metric) {
+std::string Report::Json(const Measurement& measurement, const Row& row,
+                         const std::optional<perfkit::MetricValue>& metric) const {
   const perfkit::Count& count = row.cells.count;
   std::string line = "{";
   if (options_.interval) line += Text("\"interval\" : %.9f, ", measurement.ended_s);
@@ -131,7 +140,7 @@ void Report::PrintJson(const Measurement& measurement, const Row& row, const std
   if (metric)
     line += Text(", \"metric-value\" : %.6f, ", metric->value) +
             "\"metric-unit\" : " + JsonString(std::string(metric->unit));
-  fprintf(out_, "%s}\n", line.c_str());
+  return line + "}\n";
 }
 
 std::string ReadPaths(const perfkit::CounterSet& set) {

@@ -1,10 +1,12 @@
 // Prints stat's numbers: as a table, as perf stat's CSV (-x), or as its JSON (-j).
 #pragma once
 
-#include <cstdio>
+#include <optional>
+#include <string>
 
 #include "counting.h"
 #include "options.h"
+#include "tool/output.h"
 
 namespace stat_tool {
 
@@ -12,22 +14,24 @@ class Report {
  public:
   // Refuses to go on if the output cannot be written. `options` must outlive it.
   explicit Report(const Options& options);
-  ~Report();
-  Report(const Report&) = delete;
-  Report& operator=(const Report&) = delete;
 
   // Prints one interval of several (-I), or everything.
   void Print(const Measurement& measurement);
 
+  // Ends the output. Returns false, with an error on stderr, if any of it could not be written.
+  bool Finish() { return output_.Finish(); }
+
  private:
   // CSV has no field for it.
   void TellReasons(const Measurement& measurement);
-  void PrintTable(const Measurement& measurement);
-  void PrintCsv(const Measurement& measurement, const Row& row, const std::optional<perfkit::MetricValue>& metric);
-  void PrintJson(const Measurement& measurement, const Row& row, const std::optional<perfkit::MetricValue>& metric);
+  std::string Table(const Measurement& measurement) const;
+  std::string Csv(const Measurement& measurement, const Row& row,
+                  const std::optional<perfkit::MetricValue>& metric) const;
+  std::string Json(const Measurement& measurement, const Row& row,
+                   const std::optional<perfkit::MetricValue>& metric) const;
 
   const Options& options_;
-  FILE* out_;
+  tool::Output output_;
   bool told_ = false;  // the reasons
 };
 

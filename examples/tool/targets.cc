@@ -65,6 +65,9 @@ absl::StatusOr<std::vector<perfkit::Target>> MakeTargets(const TargetNames& name
     return absl::InvalidArgumentError(
         "-a and --cpu name whole CPUs, -p and -t tasks, which run on them: say one of them");
   }
+  // The kernel takes 0 for the thread that asks.
+  if (std::ranges::count(names.processes, 0) != 0) return absl::InvalidArgumentError("-p: 0 is no process");
+  if (std::ranges::count(names.threads, 0) != 0) return absl::InvalidArgumentError("-t: 0 is no thread");
   std::vector<Target> targets;
   for (const int cpu : Distinct(names.cpus)) targets.push_back(Target::Cpu(cpu));
   if (names.whole_system && targets.empty()) targets.push_back(Target::System());

@@ -42,7 +42,7 @@ struct TargetNames {
 
 // Targets that do not overlap, so that their counts add up and no sample comes twice: a CPU, a process or a thread that
 // is named twice is one target; a thread of a process that is also named is left out. CPUs restrict -a. Reads /proc.
-// Errors: InvalidArgument if both CPUs and tasks are named.
+// Errors: InvalidArgument if both CPUs and tasks are named, or task 0.
 absl::StatusOr<std::vector<perfkit::Target>> MakeTargets(const TargetNames& names, bool inherit);
 
 }  // namespace tool

@@ -202,9 +202,13 @@ TEST_CASE("a target that is named twice is counted once, and stat ends with it",
 }
 
 TEST_CASE("with a target of its own a command only says how long", "[stat]") {
-  const Run run = Stat("-e page-faults:u -t $$ sh -c 'ls -R /usr/include/linux >/dev/null; exit 3'");
+  const Run run = RunCommand(
+      "sleep 60 >/dev/null 2>&1 & "
+      "until grep -q '(sleep) S' /proc/$!/stat; do :; done; "
+      "timeout 20 " STAT
+      " -e page-faults:u -t $! sh -c 'ls -R /usr/include/linux >/dev/null; exit 3'; code=$?; kill $!; exit $code");
   CHECK(run.exit_code == 3);
-  CHECK(NumberOf(run, "page-faults:u") == 0);  // the shell that waits for stat
+  CHECK(NumberOf(run, "page-faults:u") == 0);
 }
 
 TEST_CASE("a command is repeated, and the mean has its spread", "[stat]") {
@@ -229,6 +233,48 @@ std::vector<std::string> FieldsOf(const Run& run, const std::string& event) {
     return fields;
   }
   return fields;
+}
+
+// A command that does what `script` says in its `nth` run, and nothing in others. It counts its runs in `folder`.
+std::string InRun(int nth, const std::string& script, const std::string& folder) {
+  const std::string runs = folder + "/runs";
+  return " sh -c 'echo >>" + runs + "; n=0; while read -r x; do n=$((n+1)); done <" + runs +
+         "; [ $n != " + std::to_string(nth) + " ] || { " + script + "; }'";
+}
+
+// More faults than all else, then the interrupt that Ctrl-C would send.
+const std::string kWorkAndInterrupt =
+    "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do /bin/true; done; kill -INT $PPID";
+
+TEST_CASE("the mean is that of the complete runs, and says how many they were", "[stat]") {
+  // With -d, stat does not wait for the command that it was interrupted with.
+  for (const std::string how : {"-r 5 -e page-faults:u ", "-r 5 -d 600 -e page-faults:u "}) {
+    const perfkit::testing::TempFolder alone_folder, folder, csv_folder, json_folder;
+    const Run alone = Stat(how + InRun(1, kWorkAndInterrupt, alone_folder.path()));
+    const Run third = Stat(how + InRun(3, kWorkAndInterrupt, folder.path()));
+    const Run csv = Stat("-x, " + how + InRun(3, kWorkAndInterrupt, csv_folder.path()));
+    const Run json = Stat("-j " + how + InRun(3, kWorkAndInterrupt, json_folder.path()));
+    INFO(alone.output << third.output << csv.output << json.output);
+    CHECK(Says(alone, "1 of 5 runs"));
+    CHECK_FALSE(Says(alone, "mean of"));
+    CHECK(NumberOf(RunCommand("wc -l " + folder.path() + "/runs"), "") == 3);
+    CHECK(Says(third, "mean of 2 runs, +- "));
+    const double third_of_work = NumberOf(alone, "page-faults:u") / 3;
+    CHECK(NumberOf(third, "page-faults:u") > 0);
+    CHECK(NumberOf(third, "page-faults:u") < third_of_work);
+    REQUIRE(FieldsOf(csv, "page-faults:u").size() == 8);
+    CHECK(std::atof(FieldsOf(csv, "page-faults:u")[0].c_str()) < third_of_work);
+    CHECK(Says(json, "\"variance\""));
+    for (const Run& run : {third, csv, json}) CHECK(Says(run, "interrupted; the counts are those of 2 of 5 runs"));
+  }
+}
+
+TEST_CASE("one complete run before the interrupt is reported without a mean", "[stat]") {
+  const perfkit::testing::TempFolder folder;
+  const Run run = Stat("-r 3 -j -e page-faults:u " + InRun(2, kWorkAndInterrupt, folder.path()));
+  INFO(run.output);
+  CHECK(Says(run, "1 of 3 runs"));
+  CHECK_FALSE(Says(run, "variance"));
 }
 
 TEST_CASE("its fields are perf stat's, in perf's order", "[stat]") {

@@ -79,6 +79,12 @@ TEST_CASE("CPUs narrow the system, and exclude tasks, which run on them", "[tool
   CHECK(Describe({.cpus = {0}, .threads = {getpid()}}) == "refused");
 }
 
+TEST_CASE("0 names no task: for the kernel it would be the caller", "[tool]") {
+  CHECK(Describe({.processes = {getpid(), 0}}) == "refused");
+  CHECK(Describe({.threads = {0}}) == "refused");
+  CHECK(Describe({.cpus = {0}}) == "c0 ");
+}
+
 TEST_CASE("inheritance is left out on request", "[tool]") {
   CHECK(MakeTargets({.processes = {getpid()}}, true)->front().inherit);
   CHECK_FALSE(MakeTargets({.processes = {getpid()}}, false)->front().inherit);
