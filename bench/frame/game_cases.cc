@@ -29,8 +29,8 @@
 
 #include "absl/status/statusor.h"
 #include "bench/frame/cases.h"
-#include "bench/frame/paired.h"
 #include "bench/frame/game_process.h"
+#include "bench/frame/paired.h"
 #include "bench/support/full_run.h"
 
 namespace bench {
