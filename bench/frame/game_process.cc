@@ -1,5 +1,7 @@
 // A child is forked, builds its game, says that it can play, and receives a Turn for each frame and for its end. A
 // closed socket would not end it: processes that are started later inherit the parent's side.
+#include "bench/frame/game_process.h"
+
 #include <perfkit/session.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -15,7 +17,6 @@
 
 #include "absl/status/status.h"
 #include "bench/frame/bare_sampling.h"
-#include "bench/frame/game_process.h"
 #include "game.h"
 #include "screen.h"
 #include "src/sys/clock.h"
