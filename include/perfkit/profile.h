@@ -320,8 +320,8 @@ class Profile {
   std::string UnnamedCode(uint32_t location) const;
 
   // Returns OK if every index and enumerator is in its range, strings[0] is "", each parent precedes its stack, samples
-  // without a stack, and only these, have StackQuality::kNone, and times do not run backwards. Writers and reports
-  // require it. Errors: InvalidArgument with the first wrong entry.
+  // without a stack, and only these, have StackQuality::kNone, counters have finite values, and times do not run
+  // backwards. Writers and reports require it. Errors: InvalidArgument with the first wrong entry.
   absl::Status Check() const;
 
   // Adds another profile, of the same process or another one. Unifies events with the same name and unit, threads with

@@ -93,7 +93,7 @@ absl::StatusOr<double> ReadScale(const std::string& path) {
   double scale = 0;
   const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), scale);
   const bool whole = error == std::errc{} && stop == digits.data() + digits.size();
-  if (!whole || !(scale > 0) || scale > 1e300) return Nonsense(path, *text, "scale");
+  if (!whole || !(scale > 0) || scale > 1e280) return Nonsense(path, *text, "scale");
   return scale;
 }
 

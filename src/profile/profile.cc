@@ -4,6 +4,7 @@
 #include "perfkit/profile.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_format.h"
 #include "src/profile/base_name.h"
@@ -133,6 +134,9 @@ class Checker {
       if (!thread) return Wrong("counters", i, "there is no such thread");
       if (!IsString(counter.name)) return Wrong("counters", i, "name is no string");
       if (counter.unit > ProfileUnit::kBytes) return Wrong("counters", i, "unit is not one of ProfileUnit");
+      for (const ProfileCounter::Point& point : counter.points) {
+        if (!std::isfinite(point.value)) return Wrong("counters", i, "a value is infinite or not a number");
+      }
       for (size_t k = 1; k < counter.points.size(); ++k) {
         if (counter.points[k].time_ns < counter.points[k - 1].time_ns)
           return Wrong("counters", i, "times run backwards");

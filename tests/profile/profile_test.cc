@@ -1,5 +1,6 @@
 // Profiles by hand: what adds up, and what the check refuses.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <functional>
 
 #include "perfkit/profile_writer.h"
@@ -107,6 +108,8 @@ TEST_CASE("the check names the table of a wrong index", "[profile]") {
       {"counters", [](Profile& p) { p.counters[0].name = 1000; }},
       {"counters", [](Profile& p) { p.counters[0].thread = 2; }},
       {"counters", [](Profile& p) { p.counters[0].points[2].time_ns = 1; }},
+      {"counters", [](Profile& p) { p.counters[0].points[2].value = std::nan(""); }},
+      {"counters", [](Profile& p) { p.counters[0].points[2].value = -INFINITY; }},
   };
   for (const auto& [table, spoil] : breaks) {
     Profile profile = SampleProfile();
