@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "src/profile/accounting_sums.h"
 #include "src/profile/unique_strings.h"
 
@@ -137,10 +138,12 @@ void AddAccounting(ProfileAccounting& to, const ProfileAccounting& from) {
   }
 }
 
-// Adds a name to a list of names, unless it is there.
-void AddName(std::string& names, const std::string& name) {
-  if (name.empty() || (", " + names + ", ").find(", " + name + ", ") != std::string::npos) return;
-  names += (names.empty() ? "" : ", ") + name;
+// Adds each name of a list to another list, unless it is there.
+void AddNames(std::string& names, const std::string& added) {
+  for (const std::string& name : std::vector<std::string>(absl::StrSplit(added, ", ", absl::SkipEmpty()))) {
+    if ((", " + names + ", ").find(", " + name + ", ") != std::string::npos) continue;
+    names += (names.empty() ? "" : ", ") + name;
+  }
 }
 
 // Adds `from` to `to`. Each table of `from` has a translation: its indexes in `to`.
@@ -360,7 +363,7 @@ class Merging {
 
 void MergeTables(Profile& to, const Profile& from) {
   Merging(to, from).Merge();
-  AddName(to.program, from.program);
+  AddNames(to.program, from.program);
 }
 
 }  // namespace perfkit

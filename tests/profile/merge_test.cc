@@ -190,6 +190,9 @@ TEST_CASE("accounting, threads and counters of merged profiles", "[profile][merg
   CHECK((merged.accounting.switches_read == 200 && merged.accounting.switches_lost == 6));
   CHECK(merged.accounting.notes == std::vector<std::string>{"stacks: live", "3 samples lost", "more"});
   CHECK(merged.program == "app, other");
+  b.program = "other, third";
+  CHECK(Merged(merged, b).program == "app, other, third");
+  CHECK(Merged(b, merged).program == "other, third, app");
   REQUIRE(merged.threads.size() == 3);
   CHECK(merged.threads[0].on_ns == 200);
   CHECK(merged.threads[0].last_ns == 9);
