@@ -45,7 +45,7 @@ inline constexpr std::string_view kOffCpuEvent = "off-cpu";
 struct ProfileThread {
   uint32_t pid = 0, tid = 0;           // Of a sum: a tid from kFirstSum on, and pid 0 if it has several processes.
   uint32_t name = 0;                   // Its last name; index in Profile::strings.
-  uint32_t ended = 0;                  // Of a sum: number of its threads; 0 if Profile::Filtered removed the sum.
+  uint32_t ended = 0;                  // Of a sum: number of its threads; 0 if unknown (Profile::Filtered).
   uint64_t on_ns = 0, off_ns = 0;      // Time on and off a CPU while it was sampled; both 0 if not recorded.
   uint64_t first_ns = 0, last_ns = 0;  // When it was first and last seen, by CLOCK_MONOTONIC.
 
@@ -309,7 +309,7 @@ class Profile {
   // Returns the number of threads, counting those in sums.
   uint64_t ThreadCount() const;
 
-  // Returns the thread's name; for a sum "worker (1,024 ended threads)".
+  // Returns the thread's name; for a sum "worker (1,024 ended threads)", without the number if it is unknown.
   std::string ThreadName(uint32_t thread) const;
 
   // Returns the calls at a location, innermost first; empty if names are not resolved. A view of `calls`.
@@ -350,8 +350,9 @@ class Profile {
   };
   // Returns a copy with only those samples, zones, parts of tasks and counter points that meet all conditions; its
   // from_ns and to_ns are cut to the filter's. The tables that samples refer to stay as they are, and the accounting is
-  // that of the whole profile. Threads that were not selected have on_ns and off_ns 0; by time or by zone all have, as
-  // their times are not known there, and sums of threads count no threads. Requires Check().
+  // that of the whole profile. Threads that were not selected have on_ns and off_ns 0, and their sums count no threads.
+  // So have all threads of a filter by anything but threads, as it is not known which part of that it selects.
+  // Requires Check().
   Profile Filtered(const Filter& filter) const;
 };
 

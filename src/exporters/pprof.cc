@@ -231,7 +231,7 @@ void PprofWriter::GatherLabels(uint32_t index) {
   const ProfileSample& sample = profile_.samples[index];
   const ProfileThread& thread = profile_.threads[sample.thread];
   labels_.clear();
-  AddLabel("thread", thread.ended == 0 ? Text(thread.name) : Text(profile_.ThreadName(sample.thread)));
+  AddLabel("thread", !thread.is_sum() ? Text(thread.name) : Text(profile_.ThreadName(sample.thread)));
   AddNumber("tid", thread.tid);
   AddNumber("pid", thread.pid);
   AddLabel("label", Text(sample.label));

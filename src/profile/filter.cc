@@ -73,6 +73,10 @@ class Filtering {
   }
 
   bool ByTime() const { return filter_.from_ns != 0 || filter_.to_ns != UINT64_MAX || !filter_.zone.empty(); }
+  // Selects all of some threads, nothing of the others.
+  bool ByThreadsAlone() const {
+    return !ByTime() && filter_.function.empty() && filter_.label.empty() && filter_.task.empty();
+  }
 
   bool Keeps(const ProfileSample& sample) const {
     if (!KeepsAtAnyTime(sample) || IsUnknown(sample)) return false;
@@ -211,10 +215,10 @@ Profile Profile::Filtered(const Filter& filter) const {
   for (ProfileCounter& counter : result.counters) {
     std::erase_if(counter.points, [&](const ProfileCounter::Point& point) { return !filtering.Keeps(counter, point); });
   }
-  // Threads stay, because samples, zones and counters have their indexes; what they counted goes. A filter by time
-  // can't know which part of that lies inside. Sums of threads have merged samples alone, which it removes.
+  // Threads stay, because samples, zones and counters have their indexes; what they counted goes. A filter by time,
+  // label, task or function can't know which part of that it keeps, and two parts that are merged would count it twice.
   for (size_t i = 0; i < result.threads.size(); ++i) {
-    if (filtering.KeepsThread(i) && !filtering.ByTime()) continue;
+    if (filtering.KeepsThread(i) && filtering.ByThreadsAlone()) continue;
     ProfileThread& left_out = result.threads[i];
     left_out.on_ns = left_out.off_ns = left_out.ended = 0;
   }

@@ -185,8 +185,9 @@ uint64_t Profile::ThreadCount() const {
 
 std::string Profile::ThreadName(uint32_t thread) const {
   const ProfileThread& at = threads[thread];
-  if (at.ended == 0) return strings[at.name];
-  const std::string_view space = at.name != 0 ? " " : "";
+  if (!at.is_sum()) return strings[at.name];
+  const std::string space = at.name != 0 ? " " : "";
+  if (at.ended == 0) return strings[at.name] + space + "(ended threads)";
   return absl::StrFormat("%s%s(%s ended thread%s)", strings[at.name], space, profile::CountText(at.ended),
                          at.ended == 1 ? "" : "s");
 }

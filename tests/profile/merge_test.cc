@@ -226,6 +226,34 @@ TEST_CASE("filtered by time and merged again, a profile has each zone and part o
   }
 }
 
+TEST_CASE("filtered by label, task or function and merged again, a profile has no thread's time twice",
+          "[profile][merge][filter]") {
+  ProfileBuilder builder;
+  builder.AddEvent({.name = "page-faults"});
+  const uint32_t thread = builder.AddThread(1, 1, "main");
+  builder.profile().threads[thread].on_ns = 10;
+  const uint32_t sum = builder.AddThread(1, ProfileThread::kFirstSum, "reader");
+  builder.profile().threads[sum].ended = 7;
+  for (const uint32_t of : {thread, sum}) {
+    for (const char* name : {"a", "b"}) {
+      const uint32_t text = builder.String(name);
+      builder.AddSample({.weight = 1, .thread = of, .label = text, .task = text});
+    }
+  }
+  const Profile profile = builder.Take();
+  for (const auto part : {&Profile::Filter::label, &Profile::Filter::task}) {
+    Profile::Filter first, second;
+    first.*part = "a", second.*part = "b";
+    const Profile merged = Merged(profile.Filtered(first), profile.Filtered(second));
+    CHECK(merged.Total(0) == profile.Total(0));
+    CHECK(merged.threads[thread].on_ns == 0);
+    CHECK(merged.threads[sum].ended == 0);
+    CHECK(merged.ThreadName(sum) == "reader (ended threads)");
+  }
+  CHECK(profile.Filtered({.function = "none"}).threads[thread].on_ns == 0);
+  CHECK(profile.Filtered({.thread_name = "main"}).threads[thread].on_ns == 10);
+}
+
 TEST_CASE("a frame that two profiles know in part is one, with what both know", "[profile][merge][filter]") {
   ProfileBuilder builder;
   builder.AddEvent({.name = "page-faults"});
