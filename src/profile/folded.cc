@@ -1,11 +1,13 @@
 // Folded stacks: one line for each distinct stack of a thread, root first, as Brendan Gregg's stackcollapse scripts
-// write them. A semicolon separates calls. In a name, a semicolon becomes a comma, and a newline becomes a space.
+// write them. A semicolon separates calls. In a name, a semicolon becomes a comma, and a control character becomes a
+// space, as readers end lines at several of them.
 #include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "perfkit/profile_writer.h"
 #include "src/profile/event_choice.h"
@@ -17,7 +19,7 @@ namespace {
 
 std::string Clean(std::string name) {
   std::replace(name.begin(), name.end(), ';', ',');
-  std::replace(name.begin(), name.end(), '\n', ' ');
+  std::ranges::replace_if(name, [](char byte) { return absl::ascii_iscntrl(static_cast<unsigned char>(byte)); }, ' ');
   return name;
 }
 

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <sstream>
 
+#include "perfkit/profile_builder.h"
 #include "perfkit/profile_writer.h"
 #include "tests/profile/sample_profile.h"
 
@@ -33,6 +34,14 @@ TEST_CASE("folded lines begin with the thread, and go from the root to the inner
              Catch::Contains("app-42;_start;main;Work(int, char const*);Hot;Inlined<T> 45000000\n"));
   CHECK_THAT(Folded(SampleProfile()),
              Catch::Contains("worker \"1\", <a>-43;_start;main;[libbare.so]+0x1234 2000000\n"));
+}
+
+TEST_CASE("a name with control characters stays on its line", "[profile][folded]") {
+  ProfileBuilder builder;
+  builder.AddEvent({.name = "page-faults"});
+  builder.AddThread(7, 7, "a\rb\vc\fd\ne\x7f");
+  builder.AddSample({.time_ns = 1, .weight = 3});
+  CHECK(Folded(builder.Take()) == "a b c d e -7 3\n");
 }
 
 TEST_CASE("an unknown event is refused with those that there are", "[profile][folded]") {
