@@ -150,21 +150,37 @@ FrameFaults FaultsOf(const SlowFrame& frame) {
   return {.extra = many ? value - usual : 0, .stack = most->stack, .quality = most->quality};
 }
 
-std::vector<FrameCount> CountsOf(const Profile& profile, uint32_t frame, std::span<const uint32_t> compared) {
+double UsualCounts::OfCounter(size_t counter) {
+  const auto [usual, is_new] = counters_.try_emplace(counter);
+  if (!is_new) return usual->second;
+  std::vector<double> values;
+  for (const uint32_t frame : compared_) {
+    const std::optional<double> point = PointOf(profile_.counters[counter], profile_.zones[frame]);
+    if (point) values.push_back(*point);
+  }
+  const size_t known = values.size();
+  return usual->second = Median(std::move(values), known);
+}
+
+double UsualCounts::OfEvent(size_t event) {
+  const auto [usual, is_new] = events_.try_emplace(event);
+  if (!is_new) return usual->second;
+  std::vector<double> values;
+  for (const uint32_t frame : compared_) values.push_back(SumOf(profile_, profile_.zones[frame], event));
+  return usual->second = Median(std::move(values), compared_.size());
+}
+
+std::vector<FrameCount> CountsOf(const Profile& profile, uint32_t frame, UsualCounts& usual) {
   const ProfileZone& zone = profile.zones[frame];
   std::map<std::string, FrameCount, std::less<>> counts;  // by name
-  for (const ProfileCounter& counter : profile.counters) {
+  for (size_t i = 0; i < profile.counters.size(); ++i) {
+    const ProfileCounter& counter = profile.counters[i];
     const std::string& name = profile.strings[counter.name];
     const bool is_ours = counter.thread == zone.thread && IsOf(name, FrameKind(profile.strings[zone.name]));
     const std::optional<double> value = PointOf(counter, zone);
     if (!is_ours || !value || counter.unit == ProfileUnit::kNanoseconds) continue;
-    std::vector<double> values;
-    for (const uint32_t other : compared) {
-      if (const std::optional<double> point = PointOf(counter, profile.zones[other])) values.push_back(*point);
-    }
-    const size_t known = values.size();
     const std::string base(BaseOf(name));
-    counts[base] = {.name = base, .value = *value, .usual = Median(std::move(values), known)};
+    counts[base] = {.name = base, .value = *value, .usual = usual.OfCounter(i)};
   }
   for (size_t event = 0; event < profile.events.size(); ++event) {
     if (profile.events[event].unit == ProfileUnit::kNanoseconds) continue;
@@ -172,10 +188,8 @@ std::vector<FrameCount> CountsOf(const Profile& profile, uint32_t frame, std::sp
     const std::string base(BaseOf(profile.events[event].name));
     const auto [count, is_new] = counts.try_emplace(base, FrameCount{.name = base});
     if (is_new) {
-      std::vector<double> values;
-      for (const uint32_t other : compared) values.push_back(SumOf(profile, profile.zones[other], event));
       count->second.value = SumOf(profile, zone, event);
-      count->second.usual = Median(std::move(values), compared.size());
+      count->second.usual = usual.OfEvent(event);
     }
     if (count->second.stack == ProfileStack::kRoot) FindStack(profile, zone, event, count->second);
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -46,10 +47,27 @@ bool IsSampled(const Profile& profile, uint32_t thread, absl::FunctionRef<bool(u
 // Whether times off the CPU were recorded of the thread's process.
 bool HasOffCpuTimes(const Profile& profile, uint32_t thread);
 
+// The medians of the frames that others are compared with. Each is computed once: there may be many frames to explain.
+class UsualCounts {
+ public:
+  // `compared`: frames of one kind, in Profile::zones. Both must outlive the object.
+  UsualCounts(const Profile& profile, std::span<const uint32_t> compared) : profile_(profile), compared_(compared) {}
+
+  // Returns the median of the points of Profile::counters[counter]; 0 if there are none.
+  double OfCounter(size_t counter);
+  // Returns the median of the weights of an event's samples in a frame, on its thread.
+  double OfEvent(size_t event);
+
+ private:
+  const Profile& profile_;
+  const std::span<const uint32_t> compared_;
+  std::map<size_t, double> counters_, events_;
+};
+
 // Returns the counts of a frame, sorted by name, without those of times. A value is that of the counter with the name,
-// else the sum of the samples on the frame's thread, of an event that was sampled in its process. `frame`, `compared`:
-// frames of one kind, in Profile::zones.
-std::vector<FrameCount> CountsOf(const Profile& profile, uint32_t frame, std::span<const uint32_t> compared);
+// else the sum of the samples on the frame's thread, of an event that was sampled in its process. `frame`: in
+// Profile::zones, of the kind of those in `usual`.
+std::vector<FrameCount> CountsOf(const Profile& profile, uint32_t frame, UsualCounts& usual);
 
 // Returns the cycles for each ns that the frame's thread was on a CPU; 0 if not both were counted.
 double FrequencyOf(const Profile& profile, const ProfileZone& frame);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -61,7 +62,7 @@ class FrameGroup {
     }
   }
 
-  SlowFrame Explain(uint32_t frame) const;
+  SlowFrame Explain(uint32_t frame);
 
  private:
   std::vector<uint32_t> Compared() const;
@@ -69,7 +70,9 @@ class FrameGroup {
   std::map<uint32_t, uint64_t> PartsOf(uint32_t frame) const;
   void FindStacks(uint32_t frame, std::map<uint32_t, FramePart>& parts) const;
   std::vector<WaitPiece> WaitsOf(uint32_t frame) const;
-  UsualTimes UsualBeside(uint32_t frame) const;
+  void AddTimes(uint32_t frame, UsualTimes& sums) const;
+  UsualTimes UsualBeside(uint32_t frame);
+  double UsualGhz();
   ZoneSamples ClockSamplesOf(uint32_t frame) const;
   template <class Visit>
   void VisitClock(uint32_t frame, Visit&& visit) const;
@@ -78,9 +81,12 @@ class FrameGroup {
   const ThreadParts& parts_;
   const PartNames& names_;
   const std::vector<uint32_t> frames_;    // in Profile::zones
-  const std::vector<uint32_t> compared_;  // those that tell what is usual
+  const std::vector<uint32_t> compared_;  // those that tell what is usual, in order
   uint64_t usual_ns_ = 0;
   std::map<uint32_t, uint64_t> usual_;  // by part
+  std::optional<UsualTimes> sums_;      // of all `compared_`, once a frame is explained
+  profile::UsualCounts usual_counts_{profile_, compared_};
+  std::optional<double> usual_ghz_;  // once a frame is explained
 };
 
 // A session that keeps slow frames has chosen others at random: the kept ones would raise the median.
@@ -99,7 +105,7 @@ std::map<uint32_t, uint64_t> FrameGroup::PartsOf(uint32_t frame) const {
   return sums;
 }
 
-SlowFrame FrameGroup::Explain(uint32_t frame) const {
+SlowFrame FrameGroup::Explain(uint32_t frame) {
   SlowFrame slow{.zone = frame, .ns = Length(frame), .usual_ns = usual_ns_};
   std::map<uint32_t, FramePart> parts;
   for (const auto& [part, usual_ns] : usual_) {
@@ -108,14 +114,10 @@ SlowFrame FrameGroup::Explain(uint32_t frame) const {
   }
   for (const auto& [part, ns] : PartsOf(frame)) parts[part].ns = ns;
   FindStacks(frame, parts);
-  slow.counts = CountsOf(profile_, frame, compared_);
+  slow.counts = CountsOf(profile_, frame, usual_counts_);
   slow.faults = profile::FaultsByMemory(profile_, profile_.zones[frame]);
   slow.ghz = profile::FrequencyOf(profile_, profile_.zones[frame]);
-  std::vector<double> usual_ghz;
-  for (const uint32_t other : compared_) usual_ghz.push_back(profile::FrequencyOf(profile_, profile_.zones[other]));
-  std::erase(usual_ghz, 0.0);
-  const size_t known = usual_ghz.size();
-  slow.usual_ghz = Median(std::move(usual_ghz), known);
+  slow.usual_ghz = UsualGhz();
   slow.rest_ns = slow.excess_ns();
   for (auto& [number, part] : parts) {
     part.kind = names_[number].kind;
@@ -145,25 +147,46 @@ std::vector<WaitPiece> FrameGroup::WaitsOf(uint32_t frame) const {
   return waits;
 }
 
-// Means, because a median of what most frames do not have at all is 0.
-UsualTimes FrameGroup::UsualBeside(uint32_t frame) const {
-  UsualTimes usual;
-  std::map<std::pair<uint32_t, uint32_t>, uint64_t> sampled_ns;  // by part and stack
-  uint64_t others = 0;
-  for (const uint32_t other : compared_) {
-    if (other == frame) continue;
-    ++others;
-    for (const WaitPiece& piece : WaitsOf(other)) {
-      if (piece.kind != FramePart::Kind::kWait) continue;
-      usual.off_ns[{piece.part, profile::DetailOf(profile_, piece)}] += piece.duration_ns();
-    }
-    VisitClock(other, [&](const ProfileSample& sample, uint32_t part) {
-      sampled_ns[{part, sample.stack}] += sample.weight;
-    });
+void FrameGroup::AddTimes(uint32_t frame, UsualTimes& sums) const {
+  for (const WaitPiece& piece : WaitsOf(frame)) {
+    if (piece.kind != FramePart::Kind::kWait) continue;
+    sums.off_ns[{piece.part, profile::DetailOf(profile_, piece)}] += piece.duration_ns();
   }
-  for (auto& [key, ns] : usual.off_ns) ns /= others;
-  for (const auto& [key, ns] : sampled_ns) usual.sampled_ns[{names_[key.first].text, key.second}] = ns / others;
+  VisitClock(frame, [&](const ProfileSample& sample, uint32_t part) {
+    sums.sampled_ns[{names_[part].text, sample.stack}] += sample.weight;
+  });
+}
+
+// Means, because a median of what most frames do not have at all is 0. The sums of all frames are made once: there may
+// be many to explain.
+UsualTimes FrameGroup::UsualBeside(uint32_t frame) {
+  if (!sums_) {
+    sums_.emplace();
+    for (const uint32_t other : compared_) AddTimes(other, *sums_);
+  }
+  UsualTimes usual = *sums_, own;
+  uint64_t others = compared_.size();
+  if (std::ranges::binary_search(compared_, frame)) {
+    AddTimes(frame, own);
+    --others;
+  }
+  for (const auto times : {&UsualTimes::off_ns, &UsualTimes::sampled_ns}) {
+    for (const auto& [key, ns] : own.*times) (usual.*times)[key] -= ns;
+    std::erase_if(usual.*times, [](const auto& entry) { return entry.second == 0; });
+    for (auto& [key, ns] : usual.*times) ns /= others;
+  }
   return usual;
+}
+
+double FrameGroup::UsualGhz() {
+  if (!usual_ghz_) {
+    std::vector<double> known;
+    for (const uint32_t frame : compared_) known.push_back(profile::FrequencyOf(profile_, profile_.zones[frame]));
+    std::erase(known, 0.0);
+    const size_t count = known.size();
+    usual_ghz_ = Median(std::move(known), count);
+  }
+  return *usual_ghz_;
 }
 
 // Calls visit with the clock's samples in a frame, and the part of the zone that each fell in. That is found by time:
@@ -231,7 +254,7 @@ std::vector<SlowFrame> FindSlowFrames(const Profile& profile, const SlowFrameOpt
     int64_t excess_ns = 0;
     uint32_t frame = 0;
     bool has_reason = false;
-    const FrameGroup* group = nullptr;
+    FrameGroup* group = nullptr;
   };
   std::vector<Candidate> candidates;
   for (auto& [thread, by_kind] : frames) {

@@ -23,7 +23,8 @@ std::vector<FrameCount> CountsWith(std::string_view frame, std::string_view coun
   zone.is_frame = true;
   profile.zones.push_back(zone);
   profile.counters.push_back({.name = counter_name, .thread = thread, .points = {{100, 5}}});
-  return CountsOf(profile, 0, {});
+  UsualCounts usual(profile, {});
+  return CountsOf(profile, 0, usual);
 }
 
 // As after Profile::Merge of two processes' profiles: 10 by cpu-clock every 1,000 ns, on and off the CPU, and 20 by
@@ -82,7 +83,8 @@ TEST_CASE("a frame has no count of an event that only another process sampled", 
   for (const uint32_t thread : {ten, twenty}) {
     profile.zones.push_back({.from_ns = 1000, .to_ns = 1350, .thread = thread, .name = name, .is_frame = true});
   }
-  const std::vector<FrameCount> of_ten = CountsOf(profile, 0, {}), of_twenty = CountsOf(profile, 1, {});
+  UsualCounts usual(profile, {});
+  const std::vector<FrameCount> of_ten = CountsOf(profile, 0, usual), of_twenty = CountsOf(profile, 1, usual);
   REQUIRE(of_ten.size() == 1);
   CHECK(of_ten[0].name == "page-faults");
   CHECK(of_ten[0].value == 3);

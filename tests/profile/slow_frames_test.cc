@@ -212,6 +212,39 @@ TEST_CASE("a frame with a reason of the program is told, however short", "[profi
   CHECK(text.find(FormatSlowFrame(profile, frame)) != text.npos);
 }
 
+TEST_CASE("a frame is explained as if it were the only one", "[profile][slow_frames]") {
+  for (uint32_t seed = 0; seed < 6; ++seed) {
+    std::mt19937 random(seed);
+    Game game;
+    ProfileBuilder& builder = game.builder();
+    const auto faults = static_cast<uint16_t>(builder.AddEvent({.name = "page-faults"}));
+    const uint32_t reason = builder.String("level 3");
+    for (int i = 0; i < 20; ++i) {
+      if (i % 5 == 0) game.NameWait("futex 0x7f" + std::to_string(i));
+      game.Frame(random() % 3, random() % 3, random() % 2);
+    }
+    ProfileCounter cycles{.name = builder.String("cycles"), .thread = 0};
+    ProfileCounter on_cpu{.name = builder.String("task-clock"), .unit = ProfileUnit::kNanoseconds, .thread = 0};
+    for (ProfileZone& zone : builder.profile().zones) {
+      if (!zone.is_frame) continue;
+      zone.reason = reason;
+      zone.is_reference = seed >= 3 && random() % 2 == 0;
+      builder.AddSample({.time_ns = zone.from_ns + 1, .weight = 1 + random() % 9, .event = faults});
+      cycles.points.push_back({zone.from_ns, 1e6 + static_cast<double>(random() % 1'000'000)});
+      on_cpu.points.push_back({zone.from_ns, 1e6});
+    }
+    builder.profile().counters = {cycles, on_cpu};
+    const Profile profile = game.Take();
+    const std::vector<SlowFrame> slow = FindSlowFrames(profile);
+    CHECK(slow.size() == 20);
+    for (const SlowFrame& frame : slow) {
+      const SlowFrame alone = ExplainFrame(profile, frame.zone);
+      CHECK(FormatSlowFrame(profile, frame) == FormatSlowFrame(profile, alone));
+      CHECK(frame.usual_ghz == alone.usual_ghz);
+    }
+  }
+}
+
 TEST_CASE("a frame has its counts beside those of its kind, and where they were", "[profile][slow_frames]") {
   Game game;
   ProfileBuilder& builder = game.builder();
