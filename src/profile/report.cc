@@ -3,8 +3,11 @@
 #include "perfkit/report.h"
 
 #include <algorithm>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "perfkit/profile_writer.h"
 #include "src/profile/event_choice.h"
 #include "src/profile/report_sections.h"
@@ -12,6 +15,27 @@
 #include "src/profile/text_table.h"
 
 namespace perfkit {
+namespace {
+
+// Says why, and what else there is.
+std::string NothingToShow(const Profile& profile, size_t index) {
+  const ProfileEvent& event = profile.events[index];
+  const uint64_t span_ns = profile.to_ns - std::min(profile.from_ns, profile.to_ns);
+  std::string text = absl::StrFormat("#\n# %s has no weight in %s: there is nothing to show\n", event.name,
+                                     profile::WeightText(span_ns, ProfileUnit::kNanoseconds));
+  if (event.accounting.counted != 0) {
+    absl::StrAppend(&text, "# it counted ", profile::WeightText(event.accounting.counted, event.unit),
+                    " without a sample here: a shorter period or interval takes more samples\n");
+  }
+  std::vector<std::string> others;
+  for (size_t i = 0; i < profile.events.size(); ++i) {
+    if (profile.Total(i).weight != 0) others.push_back(profile.events[i].name);
+  }
+  if (!others.empty()) absl::StrAppend(&text, "# events with a weight: ", absl::StrJoin(others, ", "), "\n");
+  return text;
+}
+
+}  // namespace
 
 std::string FormatReport(const Profile& profile, const ReportOptions& options) {
   if (const absl::Status status = profile.Check(); !status.ok()) return std::string(status.message()) + "\n";
@@ -26,9 +50,7 @@ std::string FormatReport(const Profile& profile, const ReportOptions& options) {
   std::string text;
   if (options.accounting) text = profile::AccountingSection(context);
   if (context.total.weight == 0) {
-    const uint64_t span_ns = profile.to_ns - std::min(profile.from_ns, profile.to_ns);
-    text += absl::StrFormat("#\n# %s has no weight in %s: there is nothing to show\n", profile.events[*event].name,
-                            profile::WeightText(span_ns, ProfileUnit::kNanoseconds));
+    text += NothingToShow(profile, *event);
   } else {
     text += profile::FlatSection(context);
     if (options.call_tree) text += profile::CallTreeSection(context);

@@ -24,6 +24,19 @@ std::vector<std::string> LinesOf(const std::string& text) {
   return lines;
 }
 
+TEST_CASE("a report without samples says what there is instead", "[profile][report]") {
+  Profile profile = SampleProfile();
+  std::erase_if(profile.samples, [](const ProfileSample& sample) { return sample.event == 0; });
+  profile.events[0].accounting.counted = 600'000;
+  const std::string report = FormatReport(profile);
+  CHECK_THAT(report, Contains("# cpu-clock has no weight in 200.0 ms: there is nothing to show\n"
+                              "# it counted 600.0 us without a sample here: a shorter period or interval takes more "
+                              "samples\n# events with a weight: page-faults, off-cpu\n"));
+  profile.samples.clear();
+  profile.events[0].accounting.counted = 0;
+  CHECK_THAT(FormatReport(profile), Contains("nothing to show\n") && !Contains("it counted") && !Contains("a weight"));
+}
+
 TEST_CASE("a report of a small profile, whole", "[profile][report]") {
   CHECK(FormatReport(SampleProfile(), {.min_percent = 3}) == R"(# app: 200.0 ms, 2 threads
 #
