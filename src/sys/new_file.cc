@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 #include "src/sys/kernel.h"
 
@@ -23,36 +24,50 @@ std::string TargetOf(const std::string& path) {
   return size <= 0 ? "" : std::string(target, static_cast<size_t>(size));
 }
 
+// Returns the path that a chain of symbolic links ends with, for a link whose target does not exist.
+std::string EndOfLinks(std::string path) {
+  constexpr int kMaxLinks = 40;  // MAXSYMLINKS (include/linux/namei.h)
+  for (int i = 0; i < kMaxLinks; ++i) {
+    const std::string target = TargetOf(path);
+    if (target.empty()) break;
+    path = target.starts_with('/') ? target : path.substr(0, path.rfind('/') + 1) + target;
+  }
+  return path;
+}
+
 // What a name stands for: a file that is replaced as a whole, or something that is written directly.
 struct Destination {
-  std::string path;             // Of the file itself, if the name is a symbolic link: a rename would replace the link.
-  std::optional<OwnedFd> fd{};  // A pipe, a terminal, another special file, or an open descriptor (/dev/stdout).
+  std::string path;              // Of the file itself, if the name is a symbolic link: a rename would replace the link.
+  std::optional<OwnedFd> fd{};   // A pipe, a terminal, another special file, or an open descriptor (/dev/stdout).
+  std::optional<mode_t> mode{};  // Of the file that is replaced.
 };
 
 absl::StatusOr<Destination> Resolve(const std::string& path) {
   const OwnedFd there(kernel().open(path.c_str(), O_PATH));
-  if (!there) return Destination{path};
+  if (!there && errno == ELOOP) return FileError("open", path);
+  if (!there) return Destination{EndOfLinks(path)};
   struct stat status {};
   if (kernel().fstat(there.get(), &status) != 0) return FileError("look at", path);
   const std::string target = TargetOf(path);
   const bool is_descriptor = target.starts_with("/proc/") || target.starts_with("/dev/fd/");
   if (S_ISREG(status.st_mode) && !is_descriptor) {
     const std::string real = TargetOf(absl::StrFormat("/proc/self/fd/%d", there.get()));
-    return Destination{target.empty() || !real.starts_with('/') ? path : real};
+    return Destination{.path = target.empty() || !real.starts_with('/') ? path : real, .mode = status.st_mode & 0777};
   }
   OwnedFd fd(kernel().open(path.c_str(), O_WRONLY | (is_descriptor ? O_APPEND : 0)));
   if (!fd) return FileError("open", path);
-  return Destination{path, std::move(fd)};
+  return Destination{.path = path, .fd = std::move(fd)};
 }
 
 // Creates a file beside `path` with an unused name: two programs may write the same file at once.
 absl::StatusOr<NewFile> CreateAside(const std::string& path) {
   constexpr int kAttempts = 100;
+  constexpr size_t kMaxPrefix = 200;        // A longer one could exceed NAME_MAX.
   const size_t name = path.rfind('/') + 1;  // 0 if there is none.
   const std::string folder = name == 0 ? "." : path.substr(0, std::max<size_t>(name - 1, 1));
   absl::Status status;
   for (int i = 0; i < kAttempts; ++i) {
-    const std::string aside = absl::StrFormat("%s.%d-%d.new", path, kernel().getpid(), i);
+    const std::string aside = absl::StrFormat("%s.%d-%d.new", path.substr(0, name + kMaxPrefix), kernel().getpid(), i);
     absl::StatusOr<NewFile> file = NewFile::Create(aside, path, O_EXCL);
     if (file.ok()) return file;
     status = absl::Status(file.status().code(),
@@ -108,6 +123,10 @@ absl::Status NewFile::Commit() {
 }
 
 absl::Status WriteFile(const std::string& path, absl::FunctionRef<absl::Status(ByteSink)> write) {
+  if (path.find('\0') != std::string::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("cannot write '%s': the name contains a zero byte", absl::CEscape(path)));
+  }
   absl::StatusOr<Destination> destination = Resolve(path);
   if (!destination.ok()) return destination.status();
   if (destination->fd) {
@@ -115,7 +134,9 @@ absl::Status WriteFile(const std::string& path, absl::FunctionRef<absl::Status(B
   }
   absl::StatusOr<NewFile> file = CreateAside(destination->path);
   if (!file.ok()) return file.status();
-  const absl::Status status = write([&](std::string_view bytes) { return file->Write(bytes); });
+  absl::Status status;
+  if (destination->mode) status = file->SetMode(*destination->mode);
+  if (status.ok()) status = write([&](std::string_view bytes) { return file->Write(bytes); });
   return status.ok() ? file->Commit() : status;
 }
 

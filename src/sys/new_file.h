@@ -57,8 +57,9 @@ class NewFile {
 using ByteSink = absl::FunctionRef<absl::Status(std::string_view bytes)>;
 
 // Calls `write` once, and makes the bytes that it gives to the sink the file `path`, which is renamed into place once
-// it is complete. On a failure, the previous file stays. A symbolic link stays one: the file that it names is replaced.
-// A special file (a pipe, a terminal), and a link to an open descriptor (/dev/stdout), are written directly.
+// it is complete. On a failure, the previous file stays; the new one has its permissions. A symbolic link stays one:
+// the file that it names is replaced, or made. A special file (a pipe, a terminal), and a link to an open descriptor
+// (/dev/stdout), are written directly.
 absl::Status WriteFile(const std::string& path, absl::FunctionRef<absl::Status(ByteSink)> write);
 
 }  // namespace perfkit::sys

@@ -1,4 +1,5 @@
 // Files of profiles: by extension, whole or not at all.
+#include <limits.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -132,6 +133,44 @@ TEST_CASE("a symbolic link stays one, and the file that it names is replaced", "
   CHECK(std::filesystem::is_symlink(link));
   CHECK_THAT(TextOf(real), Catch::Contains(";main;") && !Catch::Contains("old"));
   CHECK(FilesIn(folder) == 2);
+}
+
+TEST_CASE("a symbolic link to a file that does not exist stays one, and the file is made", "[profile][writer]") {
+  const TempFolder folder;
+  const std::string link = folder.path() + "/link.folded", next = folder.path() + "/next";
+  std::filesystem::create_symlink("next", link);
+  std::filesystem::create_symlink(folder.path() + "/real.txt", next);
+  CHECK(WriteProfile(SampleProfile(), link) == absl::OkStatus());
+  CHECK((std::filesystem::is_symlink(link) && std::filesystem::is_symlink(next)));
+  CHECK_THAT(TextOf(folder.path() + "/real.txt"), Catch::Contains(";main;"));
+  CHECK(FilesIn(folder) == 3);
+  const std::string loop = folder.path() + "/loop.folded";
+  std::filesystem::create_symlink(loop, loop);
+  CHECK_FALSE(WriteProfile(SampleProfile(), loop).ok());
+  CHECK(std::filesystem::is_symlink(loop));
+}
+
+TEST_CASE("a file that is replaced keeps its permissions", "[profile][writer]") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/private.folded";
+  std::ofstream(path) << "old";
+  using std::filesystem::perms;
+  for (const perms mode : {perms::owner_read | perms::owner_write, perms::owner_all | perms::group_read}) {
+    std::filesystem::permissions(path, mode);
+    CHECK(WriteProfile(SampleProfile(), path) == absl::OkStatus());
+    CHECK(std::filesystem::status(path).permissions() == mode);
+  }
+}
+
+TEST_CASE("names of files are as long as the file system allows, and have no zero byte", "[profile][writer]") {
+  const TempFolder folder;
+  const std::string extension = ".folded", longest(NAME_MAX - extension.size(), 'x');
+  CHECK(WriteProfile(SampleProfile(), folder.path() + "/" + longest + extension) == absl::OkStatus());
+  CHECK_FALSE(WriteProfile(SampleProfile(), folder.path() + "/x" + longest + extension).ok());
+  const absl::Status zero = WriteProfile(SampleProfile(), folder.path() + std::string("/a\0b.folded", 11));
+  CHECK(zero.code() == absl::StatusCode::kInvalidArgument);
+  CHECK_THAT(std::string(zero.message()), Catch::Contains("a\\000b.folded") && Catch::Contains("zero byte"));
+  CHECK(FilesIn(folder) == 1);
 }
 
 TEST_CASE("a link to an open descriptor is written directly, as /dev/stdout is", "[profile][writer]") {
