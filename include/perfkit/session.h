@@ -16,7 +16,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +27,7 @@
 #include "perfkit/profile.h"
 #include "perfkit/sampler_options.h"
 #include "perfkit/session_batch.h"
+#include "perfkit/session_callback.h"
 
 namespace perfkit {
 
@@ -155,7 +155,8 @@ struct SessionOptions {
   bool page_faults = false;
   // The session has a thread of its own. If false, call Poll() when poll_fd() is readable, and also every 100 ms, with
   // `frames` or `tasks` every 20 ms, with kWall every max(look_after, 4 ms): poll_fd() reports rings that fill, but
-  // zones, tasks, blocked threads, on_batch and stop_after need Poll, too.
+  // zones, tasks, blocked threads, on_batch and stop_after need Poll, too. A process does not end with its last other
+  // thread (pthread_exit in main) while this one runs: Stop or destroy the session before.
   bool own_thread = true;
   // Resolves source lines and inlined calls, if perfkit::dwarf is linked.
   bool lines = true;
@@ -171,8 +172,8 @@ struct SessionOptions {
   // note says so. Requires RingMode::kStream.
   BatchCallback on_batch{};
   // Called by Snapshot and Stop every 10 ms while names are resolved; `done` goes from 0 to 1. It must not call the
-  // session.
-  std::function<void(double done)> progress{};
+  // session. If it throws, it is not called again for that profile, and a note says so.
+  SessionCallback<double> progress{};
 };
 
 // A running session; at most one a process. Thread-safe, except that it must not be moved or destroyed while another

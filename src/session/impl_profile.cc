@@ -19,11 +19,12 @@ Profile Impl::MakeProfile(uint64_t to_ns) {
   SamplerStats stats = sampler_->stats();
   Profile profile;
   const uint64_t sampling_cpu_ns = own_cpu_ns_;
+  bool progress_threw = false;
   {
     const CpuTime cpu_time(own_cpu_ns_);
-    const auto on_named = [this](double done) {
+    const auto on_named = [&](double done) {
       const bool is_step = KeepRecords() || done >= 1;
-      if (options_.progress && is_step) options_.progress(done);
+      if (options_.progress && is_step && !progress_threw) progress_threw = !options_.progress(done);
     };
     aggregator_.ReadTimelines();
     if (options_.mode == RingMode::kOverwrite) aggregator_.CutTracks(flight_.from_ns());
@@ -37,6 +38,7 @@ Profile Impl::MakeProfile(uint64_t to_ns) {
   profile.accounting.own_cpu_ns += own_cpu_ns_;
   profile.accounting.naming_cpu_ns = own_cpu_ns_ - sampling_cpu_ns;
   profile.accounting.notes.insert(profile.accounting.notes.begin(), notes_.begin(), notes_.end());
+  if (progress_threw) profile.accounting.notes.emplace_back("progress threw an exception, and was not called again");
   AddAccounting(profile, stats);
   reductions_.Note(aggregator_.Reduced(), at_.drained_ns);
   for (std::string& note : reductions_.Notes()) profile.accounting.notes.push_back(std::move(note));

@@ -138,6 +138,24 @@ TEST_CASE("a batch callback that throws ends the batches, not the session", "[se
   CHECK(std::count(notes.begin(), notes.end(), "on_batch threw an exception in batch 1, and was not called again") ==
         1);
 }
+
+TEST_CASE("a progress callback that throws loses nothing of the profile", "[session][law]") {
+  int calls = 0;
+  absl::StatusOr<Session> session = Session::Start({.events = ClockAndFaults(), .progress = [&](double) {
+                                                      ++calls;
+                                                      throw calls;
+                                                    }});
+  REQUIRE(session.status() == absl::OkStatus());
+  for (const bool stop : {false, true}) {
+    Churn(1);
+    const absl::StatusOr<Profile> profile = stop ? session->Stop() : session->Snapshot();
+    REQUIRE(profile.status() == absl::OkStatus());
+    CheckLaws(*profile);
+    CHECK(calls == (stop ? 2 : 1));
+    const std::vector<std::string>& notes = profile->accounting.notes;
+    CHECK(std::ranges::count(notes, "progress threw an exception, and was not called again") == 1);
+  }
+}
 #endif
 
 TEST_CASE("what happens while a session is paused is counted as that", "[session][law]") {
