@@ -81,7 +81,7 @@ Verdict JudgeBaseline(const Measurement& measurement, std::string_view name, Per
 }
 
 std::string detail::PathBeside(const char* source_file) {
-  if (const char* const path = std::getenv("PERFKIT_BASELINE")) return path;
+  if (const char* const path = std::getenv("PERFKIT_BASELINE"); path != nullptr && *path != '\0') return path;
   const std::string_view source = source_file;
   const size_t slash = source.rfind('/');
   const std::string folder(slash == std::string_view::npos ? "" : source.substr(0, slash + 1));
