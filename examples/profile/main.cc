@@ -81,14 +81,22 @@ absl::StatusOr<perfkit::Profile> ProfileWork(double seconds, tool::Output& outpu
   return session->Stop();
 }
 
-std::string MakeFolder() {
-  std::string name = std::filesystem::temp_directory_path() / "profile-XXXXXX";
+// The folder that was asked for, or a new one.
+absl::StatusOr<std::filesystem::path> MakeFolder(const char* asked) {
+  std::error_code error;
+  if (asked != nullptr) {
+    std::filesystem::create_directories(asked, error);
+    if (error) {
+      return absl::InvalidArgumentError(absl::StrFormat("cannot make the folder %s: %s", asked, error.message()));
+    }
+    return asked;
+  }
+  std::string name = std::filesystem::temp_directory_path(error) / "profile-XXXXXX";
   return mkdtemp(name.data()) != nullptr ? name : ".";
 }
 
 // Writes one file for each format, and prints the programs that open it.
 absl::Status WriteAll(const perfkit::Profile& profile, const std::filesystem::path& folder, tool::Output& output) {
-  std::filesystem::create_directories(folder);
   for (const perfkit::ProfileFormat& format : perfkit::ProfileFormats()) {
     const std::string path = folder / ("profile" + std::string(format.extensions[0]));
     if (absl::Status status = perfkit::WriteProfile(profile, path); !status.ok()) return status;
@@ -103,11 +111,13 @@ absl::Status WriteAll(const perfkit::Profile& profile, const std::filesystem::pa
 int main(int argc, char** argv) {
   tool::ReserveStandardStreams();
   const double seconds = tool::SecondsArgument(kUsage, argc, argv, 2);
+  const auto folder = MakeFolder(argc > 2 ? argv[2] : nullptr);
+  if (!folder.ok()) return Fail(std::string(folder.status().message()));
   tool::Output output("profile");
   const absl::StatusOr<perfkit::Profile> profile = ProfileWork(seconds, output);
   if (!profile.ok()) return Fail(std::string(profile.status().message()));
   output.Write(perfkit::FormatReport(*profile, {.min_percent = 3}) + "\n");
-  const absl::Status written = WriteAll(*profile, argc > 2 ? argv[2] : MakeFolder(), output);
+  const absl::Status written = WriteAll(*profile, *folder, output);
   if (!written.ok()) return Fail(std::string(written.message()));
   return output.Finish() ? 0 : 1;
 }

@@ -31,6 +31,20 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPoll{10};
 
 volatile std::sig_atomic_t g_interrupted = 0;
+volatile std::sig_atomic_t g_command = 0;  // The process of the command while it runs.
+
+// Control-C of a terminal reaches the command as well. A SIGINT from kill(1) does not, and is passed on.
+void OnInterrupt(int, siginfo_t* info, void*) {
+  g_interrupted = 1;
+  if (info->si_code <= 0 && g_command != 0) kill(g_command, SIGTERM);
+}
+
+void CatchInterrupt() {
+  struct sigaction action {};
+  action.sa_sigaction = OnInterrupt;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+}
 
 template <class T>
 T OrRefuse(absl::StatusOr<T> result) {
@@ -64,8 +78,10 @@ class Run {
   Measurement Count() {
     started_ = last_ = Clock::now();
     if (child_) StartOrExit(*child_);
+    g_command = child_ ? child_->pid() : 0;
     if (child_ && !options_.seconds && !options_.interval) {
       (void)child_->Wait();  // without a clock of our own: ends with it, to the microsecond
+      g_command = 0;
     } else {
       Watch();
     }
@@ -75,8 +91,12 @@ class Run {
   // Ends the command if it still runs. Returns the code to exit with.
   int End() {
     if (!child_) return 0;
-    if (!tool::HasEnded(child_->pid())) kill(child_->pid(), SIGTERM);
+    if (!tool::HasEnded(child_->pid())) {
+      kill(child_->pid(), SIGTERM);
+      kill(child_->pid(), SIGCONT);  // a stopped process takes no other signal
+    }
     const auto ended = child_->Wait();
+    g_command = 0;
     if (!ended.ok()) fprintf(stderr, "stat: %s\n", std::string(ended.status().message()).c_str());
     return ended.ok() ? ended->shell_code() : 1;
   }
@@ -128,7 +148,7 @@ int Main(int argc, char** argv) {
   tool::ReserveStandardStreams();
   const Options options = ParseOptions(argc, argv);
   Report report(options);
-  signal(SIGINT, [](int) { g_interrupted = 1; });
+  CatchInterrupt();
   std::vector<Measurement> runs;
   std::string paths;
   int code = 0;

@@ -57,6 +57,7 @@ void SetSeparator(Options* options) {
 }
 
 void AddEvents(Options* options) {
+  Want(*optarg != '\0', "-e", "a list of events");
   if (!options->events.empty()) options->events += ',';
   options->events += optarg;
 }

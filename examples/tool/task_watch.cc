@@ -34,9 +34,10 @@ bool IsDead(const TaskStat& stat) { return stat.state == 'Z' || stat.state == 'X
 
 // A process lives on in its other threads when its first one has ended.
 bool AnyThreadLives(const std::string& folder) {
-  std::error_code error;
-  for (const auto& thread : std::filesystem::directory_iterator(folder + "/task", error)) {
-    if (!IsDead(ReadStat(thread.path()))) return true;
+  std::error_code error;  // Reading the folder fails if the process ends meanwhile.
+  std::filesystem::directory_iterator thread(folder + "/task", error);
+  for (; thread != std::filesystem::directory_iterator(); thread.increment(error)) {
+    if (!IsDead(ReadStat(thread->path()))) return true;
   }
   return false;
 }

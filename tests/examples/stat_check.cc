@@ -60,7 +60,7 @@ TEST_CASE("a wrong name is answered with the nearest real one", "[stat]") {
 TEST_CASE("nothing to count, and numbers that are none, are refused", "[stat]") {
   CHECK(Stat("").exit_code == 2);
   for (const char* arguments : {"-p 12,x", "-t ,", "--cpu 3-1", "-d abc", "-d 0", "-d -1", "-d nan", "-I 0", "-I abc",
-                                "-r 0", "-r x", "-x ''"}) {
+                                "-r 0", "-r x", "-x ''", "-e ''"}) {
     const Run run = Stat(std::string(arguments) + " -e page-faults true");
     INFO(arguments << ": " << run.output);
     CHECK(run.exit_code == 2);
@@ -275,6 +275,17 @@ TEST_CASE("one complete run before the interrupt is reported without a mean", "[
   INFO(run.output);
   CHECK(Says(run, "1 of 3 runs"));
   CHECK_FALSE(Says(run, "variance"));
+}
+
+TEST_CASE("a command that is stopped, and one that stat alone is interrupted with, are ended", "[stat]") {
+  const Run stopped = Stat("-d 0.1 -e page-faults:u sh -c 'kill -STOP $$; exec sleep 1000'");
+  INFO(stopped.output);
+  CHECK(NumberOf(stopped, "page-faults:u") > 0);
+  CHECK(stopped.exit_code == 128 + SIGTERM);
+  const Run interrupted = Stat("-e page-faults:u sh -c 'kill -INT $PPID; exec sleep 1000'");
+  INFO(interrupted.output);
+  CHECK(NumberOf(interrupted, "page-faults:u") > 0);
+  CHECK(interrupted.exit_code == 128 + SIGTERM);
 }
 
 TEST_CASE("its fields are perf stat's, in perf's order", "[stat]") {
