@@ -85,7 +85,7 @@ std::string AnyCase(const std::string& folder, std::string_view name) {
   return std::string(name);
 }
 
-// Reads events/<name>.scale, a floating-point number; 1 if there is no such file.
+// Reads events/<name>.scale, a floating-point number: 1 if there is no such file. Its product with any count is finite.
 absl::StatusOr<double> ReadScale(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadSysfs(path);
   if (!text.ok()) return absl::IsNotFound(text.status()) ? absl::StatusOr<double>(1.0) : text.status();
