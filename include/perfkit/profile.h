@@ -292,8 +292,9 @@ class Profile {
   std::vector<ProfileTaskPart> task_parts;  // In order of their beginnings; Check does not verify that.
   std::vector<ProfileCounter> counters;
   ProfileAccounting accounting;
-  std::string program;              // Name of the process.
-  uint64_t from_ns = 0, to_ns = 0;  // The time that it covers, by CLOCK_MONOTONIC.
+  std::string program;  // Name of the process.
+  // The time that it covers, by CLOCK_MONOTONIC. In a time namespace, all times of a profile are the host's.
+  uint64_t from_ns = 0, to_ns = 0;
   uint64_t realtime_offset_ns = 0;  // CLOCK_REALTIME less CLOCK_MONOTONIC.
 
   struct Sum {

@@ -185,7 +185,7 @@ struct SamplerOptions {
   // a third of the budget for a while. The layout of records does not change: a shorter stack says so itself, and
   // EventAccounting::represented sums the periods. SamplerStats::decisions lists each decision.
   double cpu_budget = 0;
-  // The clock of the records' times, by which rings are merged.
+  // The clock of the records' times, by which rings are merged. In a time namespace, records have the host's time.
   clockid_t clock_id = CLOCK_MONOTONIC;
 };
 

@@ -17,7 +17,7 @@
 #include "src/base/text.h"
 #include "src/proc/maps.h"
 #include "src/proc/stat.h"
-#include "src/sys/kernel.h"
+#include "src/sys/clock.h"
 
 namespace perfkit::proc {
 namespace {
@@ -37,11 +37,7 @@ std::string KeyOf(const ModuleId& id) {
 
 uint64_t DeviceOf(uint32_t major, uint32_t minor) { return uint64_t{major} << 32 | minor; }
 
-int64_t NowNs(clockid_t clock) {
-  timespec now{};
-  sys::kernel().clock_gettime(clock, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
+int64_t NowNs(clockid_t clock) { return static_cast<int64_t>(sys::ClockNs(clock)); }
 
 // Returns a record's time by the clock of files. Assumes that records have CLOCK_MONOTONIC, the default of samplers.
 // Returns 0, which means unknown, for times in the future.

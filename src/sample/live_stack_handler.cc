@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "src/sample/live_record.h"
-#include "src/sys/handler_calls.h"
+#include "src/sys/clock.h"
 #include "src/sys/kernel.h"
 #include "src/sys/rseq.h"
 #include "src/unwind/machine.h"
@@ -50,6 +50,7 @@ PERFKIT_IN_HANDLER void PutFrames(WordWriter& out, const UnwoundStack& stack, co
 LiveStackHandler::LiveStackHandler(unwind::LiveWalker* walker, const Options& options, StackRings rings)
     : walker_(walker),
       clock_(options.clock),
+      clock_offset_ns_(sys::ClockOffsetNs(options.clock)),
       events_(static_cast<uint32_t>(options.events)),
       pid_(static_cast<uint32_t>(sys::kernel().getpid())),
       rings_(std::move(rings)),
@@ -105,7 +106,7 @@ PERFKIT_IN_HANDLER void LiveStackHandler::OnSample(void* self, uint32_t number, 
                                                    const ucontext_t& registers) {
   auto& handler = *static_cast<LiveStackHandler*>(self);
   const pid_t tid = sys::HandlerTid();
-  const uint64_t now = sys::HandlerNow(handler.clock_);
+  const uint64_t now = handler.Now();
   // From here on each return has counted the signal, or has left a record.
   handler.Guard(tid, number, stale, now, registers);
   if (stale) return handler.Skip(number, StackSkip::kStale);
@@ -128,7 +129,7 @@ PERFKIT_IN_HANDLER bool LiveStackHandler::Rests(const StackRing& ring, uint64_t 
 }
 
 PERFKIT_IN_HANDLER void LiveStackHandler::Take(StackRing& ring, uint32_t number, const ucontext_t& registers) {
-  ring.time_ns = sys::HandlerNow(clock_);
+  ring.time_ns = Now();
   const uint64_t cpu = ring.watched != 0 ? sys::HandlerNow(CLOCK_THREAD_CPUTIME_ID) : 0;
   if (Rests(ring, cpu)) return Skip(number, StackSkip::kWalkLimit);
   const size_t trailer_bytes = 8 * trailer_fields_;
@@ -145,7 +146,7 @@ PERFKIT_IN_HANDLER void LiveStackHandler::Take(StackRing& ring, uint32_t number,
 }
 
 PERFKIT_IN_HANDLER void LiveStackHandler::Account(StackRing& ring, uint64_t cpu_ns) {
-  const uint64_t now = sys::HandlerNow(clock_);
+  const uint64_t now = Now();
   uint64_t took = now - ring.time_ns;
   if (ring.watched != 0) {
     const uint64_t cpu_now = sys::HandlerNow(CLOCK_THREAD_CPUTIME_ID);

@@ -22,10 +22,12 @@
 #include "absl/status/statusor.h"
 #include "perfkit/sampler_stats.h"
 #include "perfkit/stack_frame.h"
+#include "src/base/in_handler.h"
 #include "src/sample/plan.h"
 #include "src/sample/progress_watch.h"
 #include "src/sample/signal_switches.h"
 #include "src/sample/stack_rings.h"
+#include "src/sys/handler_calls.h"
 #include "src/sys/sample_signals.h"
 #include "src/unwind/live_walker.h"
 
@@ -92,12 +94,15 @@ class LiveStackHandler {
   void Skip(uint32_t number, StackSkip why);
   // Returns true if the last walk was too recent. `cpu_ns` is the thread's CPU time, while its walks are watched.
   bool Rests(const StackRing& ring, uint64_t cpu_ns) const;
+  // Returns the time by the clock of the records.
+  PERFKIT_IN_HANDLER uint64_t Now() const { return sys::HandlerNow(clock_) - clock_offset_ns_; }
   // Measures a walk, and determines when the next one may begin.
   void Account(StackRing& ring, uint64_t cpu_ns);
   void Write(StackRing& ring, uint32_t number, const UnwoundStack& stack);
 
   unwind::LiveWalker* walker_;  // Owned by the caller or by owned_walker_.
   const clockid_t clock_;
+  const uint64_t clock_offset_ns_;
   const uint32_t events_;
   const uint32_t pid_;
   uint32_t paused_ = 0;

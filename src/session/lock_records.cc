@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "absl/strings/str_format.h"
+#include "src/sys/clock.h"
 #include "src/sys/futex_lock.h"
 
 namespace perfkit::session {
@@ -80,8 +81,8 @@ void Tell(ProfileBuilder& builder, const ThreadsByTid& threads, const sys::LockW
   const bool ends_here = sample.time_ns <= record.released_ns && record.released_ns <= end_ns;
   if (wait.waker == 0 && releaser && ends_here) {
     const Profile& profile = builder.profile();
-    wait.waker = builder.String(
-        absl::StrFormat("%s (%d)", profile.ThreadName(*releaser), profile.threads[*releaser].tid));
+    wait.waker =
+        builder.String(absl::StrFormat("%s (%d)", profile.ThreadName(*releaser), profile.threads[*releaser].tid));
   }
   if (is_new) {
     sample.wait = builder.AddWait(wait);
@@ -105,9 +106,7 @@ std::unique_ptr<LockRecords> LockRecords::Start(uint64_t threshold_ns) {
   return std::unique_ptr<LockRecords>(new LockRecords(source));
 }
 
-LockRecords::~LockRecords() {
-  Stop();
-}
+LockRecords::~LockRecords() { Stop(); }
 
 void LockRecords::Stop() {
   if (source_ == nullptr) return;
@@ -124,7 +123,12 @@ void LockRecords::OnForkedChild(void* records) {
 
 void LockRecords::Read() {
   if (source_ == nullptr) return;
-  for (sys::LockWait wait; source_->take(wait);) Add(wait);
+  const uint64_t offset_ns = sys::ClockOffsetNs(CLOCK_MONOTONIC);
+  for (sys::LockWait wait; source_->take(wait);) {
+    wait.from_ns -= offset_ns, wait.to_ns -= offset_ns;
+    if (wait.releaser != 0) wait.released_ns -= offset_ns;
+    Add(wait);
+  }
 }
 
 void LockRecords::Add(const sys::LockWait& wait) {

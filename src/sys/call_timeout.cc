@@ -84,7 +84,7 @@ std::optional<Timeout> ReadUntil(uint64_t address, uint64_t clock) {
                         clock == CLOCK_TAI;
   const std::optional<uint64_t> until_ns = is_known ? ReadTimespec(address) : std::nullopt;
   if (!until_ns) return std::nullopt;
-  return Timeout{.ns = *until_ns - std::min(*until_ns, ClockNs(static_cast<clockid_t>(clock))), .is_left = true};
+  return Timeout{.ns = *until_ns - std::min(*until_ns, OwnClockNs(static_cast<clockid_t>(clock))), .is_left = true};
 }
 
 std::optional<Timeout> ReadFor(std::optional<uint64_t> ns) {

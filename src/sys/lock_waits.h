@@ -10,7 +10,8 @@ namespace perfkit::sys {
 // What a thread waited in.
 enum class LockKind : uint8_t { kMutex, kRwlock, kCondition, kSemaphore };
 
-// A wait for a lock, from the call to its return. Times are of CLOCK_MONOTONIC; tids are those of the kernel.
+// A wait for a lock, from the call to its return. Times are of CLOCK_MONOTONIC, as this process sees it; tids are those
+// of the kernel.
 struct LockWait {
   uint64_t lock = 0;  // address
   uint64_t from_ns = 0, to_ns = 0;

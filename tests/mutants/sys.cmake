@@ -1,4 +1,10 @@
 # Mutants of src/sys: see run.cmake.
+mutant(child_keeps_offsets FILE src/sys/clock.cc TEST session_test CASES "in a time namespace*"
+       FROM [[own)->known.store(false,]] TO [[own)->known.store(true,]]
+       SAYS "A process that enters a time namespace by a fork has the times of its parent.")
+mutant(offset_is_added FILE src/sys/clock.h TEST session_test CASES "in a time namespace*"
+       FROM [[return OwnClockNs(clock) - ClockOffsetNs(clock);]] TO [[return OwnClockNs(clock) + ClockOffsetNs(clock);]]
+       SAYS "In a time namespace, threads run for days.")
 mutant(link_is_followed FILE src/sys/owned_tail.cc TEST proc_test
        FROM [[O_RDONLY | O_NONBLOCK | O_NOFOLLOW]] TO [[O_RDONLY | O_NONBLOCK]]
        SAYS "Any user can make a process read a file of its choice as a list of JIT functions.")
