@@ -80,10 +80,7 @@ void ThreadIo::Read(Snapshot& now) const noexcept {
 
 ssize_t ThreadIo::ReadBytes(IoBytes& bytes) const noexcept {
   char text[kTwoLines];
-  ssize_t got;
-  do {
-    got = sys::kernel().pread(file_.get(), text, sizeof(text), 0);
-  } while (got < 0 && errno == EINTR);
+  const ssize_t got = sys::RetryInterrupted([&] { return sys::kernel().pread(file_.get(), text, sizeof(text), 0); });
   return got > 0 && ParseIoBytes({text, static_cast<size_t>(got)}, bytes) ? got : -1;
 }
 

@@ -19,15 +19,6 @@ absl::Status ReadError(const char* what, const std::string& path, int error) {
   return absl::ErrnoToStatus(error, absl::StrFormat("cannot %s %s", what, path));
 }
 
-// Calls read, and repeats it if a signal interrupted it.
-ssize_t ReadSome(int fd, char* buffer, size_t size) {
-  ssize_t got;
-  do {
-    got = kernel().read(fd, buffer, size);
-  } while (got < 0 && errno == EINTR);
-  return got;
-}
-
 }  // namespace
 
 absl::Status WithDescriptorRemedy(const absl::Status& error) {
@@ -37,13 +28,11 @@ absl::Status WithDescriptorRemedy(const absl::Status& error) {
 
 OwnedFd OpenToRead(const char* path) { return OwnedFd(kernel().open(path, O_RDONLY)); }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most) {
-  const OwnedFd fd = OpenToRead(path.c_str());
-  if (!fd) return ReadError("open", path, errno);
+absl::StatusOr<std::string> ReadToEnd(const OwnedFd& fd, const std::string& path, size_t most) {
   std::string text;
   char buffer[16 << 10];
   while (true) {
-    const ssize_t got = ReadSome(fd.get(), buffer, sizeof(buffer));
+    const ssize_t got = RetryInterrupted([&] { return kernel().read(fd.get(), buffer, sizeof(buffer)); });
     if (got < 0) return ReadError("read", path, errno);
     if (got == 0) return text;
     if (text.size() + static_cast<size_t>(got) > most) {
@@ -51,6 +40,11 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most) {
     }
     text.append(buffer, static_cast<size_t>(got));
   }
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most) {
+  const OwnedFd fd = OpenToRead(path.c_str());
+  return fd ? ReadToEnd(fd, path, most) : ReadError("open", path, errno);
 }
 
 absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) {

@@ -42,6 +42,9 @@ struct Subfolder {
   uint64_t inode = 0;
 };
 // Returns the folders in `path`, in the order of the file system; those that can't be listed are empty. For file systems
+// Returns what `fd`, the open file `path`, has from its position to its end. Errors: as ReadFile.
+absl::StatusOr<std::string> ReadToEnd(const OwnedFd& fd, const std::string& path, size_t most = kLargestFile);
+
 // that give the type of each file, as those of the kernel do.
 std::vector<Subfolder> ListSubfolders(const std::string& path);
 

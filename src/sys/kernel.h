@@ -5,6 +5,8 @@
 // of this library (docs/design.md): tests change it, and DescriptorCheck in a forked child.
 #pragma once
 
+#include <errno.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -70,3 +72,11 @@ inline const Kernel& kernel() { return *detail::kernel_in_force.load(std::memory
 const Kernel* ExchangeKernel(const Kernel* table);
 
 }  // namespace perfkit::sys
+// Calls `call` again as long as a signal interrupts it.
+template <class Call>
+auto RetryInterrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+

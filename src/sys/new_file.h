@@ -1,7 +1,6 @@
 // A file that is written under a temporary name, and gets its own name once it is complete.
 #pragma once
 
-#include <errno.h>
 #include <sys/types.h>
 
 #include <string>
@@ -13,14 +12,6 @@
 #include "src/sys/fd.h"
 
 namespace perfkit::sys {
-
-// Calls `call` again as long as a signal interrupts it.
-template <class Call>
-auto RetryInterrupted(Call call) {
-  auto result = call();
-  while (result < 0 && errno == EINTR) result = call();
-  return result;
-}
 
 // Returns the Status of errno: "cannot <what> <path>".
 absl::Status FileError(const char* what, const std::string& path);

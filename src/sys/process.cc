@@ -21,14 +21,6 @@ namespace {
 // The exit code that a shell uses if there is nothing to run.
 constexpr int kExitNotRun = 127;
 
-// Repeats a call while signals interrupt it.
-template <class Call>
-auto Uninterrupted(Call&& call) {
-  auto result = call();
-  while (result < 0 && errno == EINTR) result = call();
-  return result;
-}
-
 struct Pipe {
   OwnedFd reader, writer;
 
@@ -45,11 +37,11 @@ struct Pipe {
 [[noreturn]] void RunChild(const Pipe& release, const Pipe& report, char* const argv[]) {
   kernel().close(release.writer.get());  // Closes the writer, so that the pipe ends when the parent's writer is closed.
   char go;
-  const ssize_t got = Uninterrupted([&] { return kernel().read(release.reader.get(), &go, 1); });
+  const ssize_t got = RetryInterrupted([&] { return kernel().read(release.reader.get(), &go, 1); });
   if (got == 0) _exit(kExitNotRun);  // The parent has ended without releasing this child.
   if (got == 1) kernel().execvp(argv[0], argv);
   const int error = errno;
-  Uninterrupted([&] { return kernel().write(report.writer.get(), &error, sizeof(error)); });
+  RetryInterrupted([&] { return kernel().write(report.writer.get(), &error, sizeof(error)); });
   _exit(kExitNotRun);
 }
 
@@ -87,12 +79,12 @@ absl::StatusOr<HeldChild> HoldChild(std::span<const std::string> argv) {
 
 int ReleaseChild(HeldChild& child) {
   const char go = 1;
-  const ssize_t sent = Uninterrupted([&] { return kernel().write(child.release.get(), &go, 1); });
+  const ssize_t sent = RetryInterrupted([&] { return kernel().write(child.release.get(), &go, 1); });
   if (sent != 1) return errno;
   child.release.Reset();
   child.release_reader.Reset();
   int error = 0;
-  const ssize_t got = Uninterrupted([&] { return kernel().read(child.report.get(), &error, sizeof(error)); });
+  const ssize_t got = RetryInterrupted([&] { return kernel().read(child.report.get(), &error, sizeof(error)); });
   const int read_error = errno;
   child.report.Reset();
   if (got < 0) return read_error;
@@ -104,7 +96,7 @@ int ReleaseChild(HeldChild& child) {
 
 absl::StatusOr<ProcessEnd> WaitFor(pid_t pid) {
   int status = 0;
-  const pid_t got = Uninterrupted([&] { return kernel().wait4(pid, &status, 0, nullptr); });
+  const pid_t got = RetryInterrupted([&] { return kernel().wait4(pid, &status, 0, nullptr); });
   if (got < 0) return absl::ErrnoToStatus(errno, absl::StrFormat("cannot wait for process %d", pid));
   if (WIFSIGNALED(status)) return ProcessEnd{.code = 0, .signal = WTERMSIG(status)};
   return ProcessEnd{.code = WEXITSTATUS(status), .signal = 0};

@@ -29,8 +29,8 @@ mutant(edit_without_lock FILE src/sys/edit_file.cc TEST sys_test
 mutant(lock_of_the_old_file FILE src/sys/edit_file.cc TEST sys_test
        FROM [[if (locked.st_dev == named.st_dev && locked.st_ino == named.st_ino)]] TO [[if (locked.st_dev == named.st_dev)]]
        SAYS "A writer that waited for the lock overwrites what the one before it wrote.")
-mutant(interrupted_write_fails FILE src/sys/new_file.h TEST sys_test
-       FROM [[while (result < 0 && errno == EINTR) result = call();]] TO [[while (result < 0 && errno == EAGAIN) result = call();]]
+mutant(interrupted_write_fails FILE src/sys/new_file.cc TEST sys_test
+       FROM [[RetryInterrupted([&] { return kernel().write(fd, bytes.data(), bytes.size()); });]] TO [[kernel().write(fd, bytes.data(), bytes.size());]]
        SAYS "A signal during the write of the baseline makes it fail.")
 mutant(short_write_is_whole FILE src/sys/new_file.cc TEST sys_test
        FROM [[bytes.remove_prefix(static_cast<size_t>(wrote));]] TO [[bytes = {};]]
@@ -45,7 +45,7 @@ mutant(permissions_of_the_umask FILE src/sys/edit_file.cc TEST sys_test
        FROM [[file->SetMode(mode & 07777)]] TO [[file->SetMode(mode & 0)]]
        SAYS "The baseline is unreadable after an edit.")
 mutant(interrupted_read_fails FILE src/sys/files.cc TEST sys_test
-       FROM [[} while (got < 0 && errno == EINTR);]] TO [[} while (got < 0 && errno == EAGAIN);]]
+       FROM [[RetryInterrupted([&] { return kernel().read(fd.get(), buffer, sizeof(buffer)); });]] TO [[kernel().read(fd.get(), buffer, sizeof(buffer));]]
        SAYS "A signal during a read of /proc or sysfs makes the open fail.")
 mutant(first_read_is_all FILE src/sys/files.cc TEST sys_test
        FROM [[if (got == 0) return text;]] TO [[if (got < 4096) return text.append(buffer, static_cast<size_t>(got));]]
