@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,6 +38,13 @@ int Nanosleep(const timespec* time) { return ::nanosleep(time, nullptr); }
 int Getrusage(int who, rusage* out) { return ::getrusage(static_cast<__rusage_who>(who), out); }
 
 int Getrlimit(int resource, rlimit* out) { return ::getrlimit(static_cast<__rlimit_resource>(resource), out); }
+
+// libc has it, but no header of libc declares it.
+int Capget(cap_user_header_t header, cap_user_data_t data) {
+  return static_cast<int>(::syscall(SYS_capget, header, data));
+}
+
+int Prctl(int option, unsigned long argument) { return ::prctl(option, argument, 0ul, 0ul, 0ul); }
 
 // glibc declares wait4 with a null check that would become part of the type of the table's entry.
 pid_t Wait4(pid_t pid, int* status, int options, rusage* usage) { return ::wait4(pid, status, options, usage); }
@@ -108,6 +116,8 @@ constinit const Kernel kLinux = {
     .gettid = Gettid,
     .getpid = ::getpid,
     .geteuid = ::geteuid,
+    .capget = Capget,
+    .prctl = Prctl,
     .fork = ::fork,
     .execvp = ::execvp,
     .wait4 = Wait4,

@@ -48,6 +48,8 @@ struct Kernel {
   pid_t (*gettid)();
   pid_t (*getpid)();
   uid_t (*geteuid)();
+  int (*capget)(cap_user_header_t header, cap_user_data_t data);
+  int (*prctl)(int option, unsigned long argument);
   pid_t (*fork)();
   int (*execvp)(const char* file, char* const arguments[]);
   pid_t (*wait4)(pid_t pid, int* status, int options, rusage* usage);
@@ -71,7 +73,6 @@ inline const Kernel& kernel() { return *detail::kernel_in_force.load(std::memory
 // Puts `table` into force, which must outlive its use, and returns the previous one.
 const Kernel* ExchangeKernel(const Kernel* table);
 
-}  // namespace perfkit::sys
 // Calls `call` again as long as a signal interrupts it.
 template <class Call>
 auto RetryInterrupted(Call call) {
@@ -80,3 +81,4 @@ auto RetryInterrupted(Call call) {
   return result;
 }
 
+}  // namespace perfkit::sys

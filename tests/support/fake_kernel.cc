@@ -17,10 +17,12 @@ namespace {
 using sys::Kernel;
 
 constexpr std::array<const char*, static_cast<size_t>(Call::kCount)> kNames = {
-    "any",       "perf_event_open", "ioctl",         "read",      "pread",       "write",         "close",
-    "mmap",      "munmap",          "open",          "fstat",     "fchmod",      "rename",        "unlink",
-    "fcntl",     "pipe2",           "clock_gettime", "nanosleep", "getrusage",   "getrlimit",     "fork",
-    "execvp",    "wait4",           "kill",          "sigaction", "sigprocmask", "epoll_create1", "epoll_ctl",
+    "any",       "perf_event_open", "ioctl",       "read",          "pread",
+    "write",     "close",           "mmap",        "munmap",        "open",
+    "fstat",     "fchmod",          "rename",      "unlink",        "fcntl",
+    "pipe2",     "clock_gettime",   "nanosleep",   "getrusage",     "getrlimit",
+    "capget",    "prctl",           "fork",        "execvp",        "wait4",
+    "kill",      "sigaction",       "sigprocmask", "epoll_create1", "epoll_ctl",
     "epoll_wait"};
 
 // A sweep with more calls than this does not end.
@@ -147,6 +149,8 @@ struct FakeCalls {
     table.nanosleep = Wrap<Call::kNanosleep, &Kernel::nanosleep>::Go;
     table.getrusage = Wrap<Call::kGetrusage, &Kernel::getrusage>::Go;
     table.getrlimit = Wrap<Call::kGetrlimit, &Kernel::getrlimit>::Go;
+    table.capget = Wrap<Call::kCapget, &Kernel::capget>::Go;
+    table.prctl = Wrap<Call::kPrctl, &Kernel::prctl>::Go;
     table.fork = Wrap<Call::kFork, &Kernel::fork>::Go;
     table.execvp = Wrap<Call::kExec, &Kernel::execvp>::Go;
     table.wait4 = Wrap<Call::kWait, &Kernel::wait4>::Go;

@@ -47,6 +47,8 @@ enum class Call : uint8_t {
   kNanosleep,
   kGetrusage,
   kGetrlimit,
+  kCapget,
+  kPrctl,
   kFork,
   kExec,
   kWait,

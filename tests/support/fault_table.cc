@@ -46,6 +46,8 @@ std::vector<int> ErrorsOf(Call call) {
     case Call::kNanosleep: return {EINTR};
     case Call::kGetrusage: return {EINVAL};
     case Call::kGetrlimit: return {EINVAL};
+    case Call::kCapget: return {EINVAL, EPERM};
+    case Call::kPrctl: return {EINVAL};
     case Call::kFork: return {EAGAIN, ENOMEM};
     case Call::kExec: return {ENOENT, EACCES, ENOEXEC, ENOMEM, E2BIG};
     case Call::kWait: return {EINTR, ECHILD};
