@@ -13,6 +13,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -29,6 +30,8 @@ namespace perfkit {
 struct ExitStatus {
   int code = 0;    // The exit code; 0 if a signal ended it.
   int signal = 0;  // The signal that ended it; 0 means none.
+  // CPU time of the program and of its children that it has waited for, in nanoseconds, by the kernel's own account.
+  uint64_t cpu_ns = 0;
 
   bool ok() const { return code == 0 && signal == 0; }
   // Returns the status as shells report it: the code, or 128 + signal.
@@ -56,7 +59,8 @@ class Child {
   pid_t pid() const;
 
   // The target for counters that are opened before Start: the program, its threads and children, disabled until its
-  // exec.
+  // exec. Without CAP_PERFMON, the kernel stops counting a program that gains privileges (setuid, file capabilities),
+  // or whose file this user may not read. It reports no error: task-clock is then far less than ExitStatus::cpu_ns.
   Target target() const;
 
   // Starts the program; returns once its exec has succeeded or failed. Errors, naming the program, if it can't be run

@@ -87,7 +87,7 @@ absl::StatusOr<ExitStatus> Child::Wait() {
   }
   const absl::StatusOr<sys::ProcessEnd> end = sys::WaitFor(pid());
   if (!end.ok()) return end.status();
-  impl_->ended = {.code = end->code, .signal = end->signal};
+  impl_->ended = {.code = end->code, .signal = end->signal, .cpu_ns = end->cpu_ns};
   impl_->phase = Impl::Phase::kEnded;
   return impl_->ended;
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +21,10 @@ namespace {
 
 // The exit code that a shell uses if there is nothing to run.
 constexpr int kExitNotRun = 127;
+
+uint64_t Microseconds(const timeval& time) {
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000 + static_cast<uint64_t>(time.tv_usec);
+}
 
 struct Pipe {
   OwnedFd reader, writer;
@@ -96,10 +101,12 @@ int ReleaseChild(HeldChild& child) {
 
 absl::StatusOr<ProcessEnd> WaitFor(pid_t pid) {
   int status = 0;
-  const pid_t got = RetryInterrupted([&] { return kernel().wait4(pid, &status, 0, nullptr); });
+  rusage usage{};
+  const pid_t got = RetryInterrupted([&] { return kernel().wait4(pid, &status, 0, &usage); });
   if (got < 0) return absl::ErrnoToStatus(errno, absl::StrFormat("cannot wait for process %d", pid));
-  if (WIFSIGNALED(status)) return ProcessEnd{.code = 0, .signal = WTERMSIG(status)};
-  return ProcessEnd{.code = WEXITSTATUS(status), .signal = 0};
+  const uint64_t cpu_us = Microseconds(usage.ru_utime) + Microseconds(usage.ru_stime);
+  if (WIFSIGNALED(status)) return ProcessEnd{.code = 0, .signal = WTERMSIG(status), .cpu_ns = cpu_us * 1000};
+  return ProcessEnd{.code = WEXITSTATUS(status), .signal = 0, .cpu_ns = cpu_us * 1000};
 }
 
 void KillAndReap(pid_t pid) {

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -38,6 +39,7 @@ int ReleaseChild(HeldChild& child);
 struct ProcessEnd {
   int code = 0;
   int signal = 0;
+  uint64_t cpu_ns = 0;  // CPU time of the process and of its children that it has waited for.
 };
 
 // Waits until `pid` has ended. Errors: by errno.

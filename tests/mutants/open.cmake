@@ -6,7 +6,7 @@ mutant(child_counts_before_exec FILE src/open/child.cc TEST open_test CASES "[ch
        FROM [[target.enable_on_exec = true;]] TO [[target.enable_on_exec = false;]]
        SAYS "A child's counts contain the fork and the wait before its program.")
 mutant(code_is_signal FILE src/open/child.cc TEST open_test CASES "[child]"
-       FROM [[{.code = end->code, .signal = end->signal};]] TO [[{.code = end->signal, .signal = end->code};]]
+       FROM [[{.code = end->code, .signal = end->signal, .cpu_ns]] TO [[{.code = end->signal, .signal = end->code, .cpu_ns]]
        SAYS "A child that fails is reported as killed.")
 mutant(other_cpus_are_watched FILE src/open/task_cpu.cc TEST open_test
        FROM [[const bool allowed = only_cpus.empty() || ]] TO [[const bool allowed = !only_cpus.empty() || ]]

@@ -78,3 +78,9 @@ mutant(futex_of_the_wrong_clock FILE src/sys/call_timeout.cc TEST sys_test CASES
        FROM [[(arguments[1] & FUTEX_CLOCK_REALTIME) != 0 || operation == FUTEX_LOCK_PI;]]
        TO [[(arguments[1] & FUTEX_CLOCK_REALTIME) != 0;]]
        SAYS "A lock's timeout is decades away.")
+mutant(what_is_no_file_is_edited FILE src/sys/regular_file.cc TEST sys_test CASES "a device is*"
+       FROM [[if (S_ISREG(about.st_mode)) return absl::OkStatus();]] TO [[if (!S_ISDIR(about.st_mode)) return absl::OkStatus();]]
+       SAYS "A device is replaced by a file.")
+mutant(children_take_user_time FILE src/sys/process.cc TEST open_test CASES "[child]"
+       FROM [[Microseconds(usage.ru_utime) + Microseconds(usage.ru_stime)]] TO [[Microseconds(usage.ru_utime)]]
+       SAYS "A program that works in the kernel has taken no CPU time.")
