@@ -116,6 +116,14 @@ perfkit::Profile MakeProfile(const record::Options& options, Recording& recordin
   return profile;
 }
 
+// Only a clock event shows this.
+void WarnIfUncounted(const perfkit::ExitStatus& ended, const perfkit::Profile& profile) {
+  const size_t clock = profile.EventIndex("cpu-clock");
+  if (clock == profile.events.size() || profile.events[clock].accounting.counted_is_lower_bound) return;
+  const std::string why = tool::UncountedText(ended, profile.events[clock].accounting.counted);
+  if (!why.empty()) std::fprintf(stderr, "record: %s\n", why.c_str());
+}
+
 // Starts the command, samples it, reports. Returns the exit code.
 int Run(const record::Options& options, std::optional<perfkit::Child>& child) {
   const bool samples_child = child && options.names.empty();
@@ -134,14 +142,18 @@ int Run(const record::Options& options, std::optional<perfkit::Child>& child) {
     if (!started.ok()) return Fail(TextOf(started), absl::IsNotFound(started) ? 127 : 126);
   }
   Loop(options, *recording, [&] { return child ? tool::HasEnded(child->pid()) : watch.AllEnded(); });
+  // A command that still runs goes on without being sampled.
+  const bool is_whole = samples_child && options.inherit && tool::HasEnded(child->pid());
   tool::Output output("record");
-  const absl::Status reported = record::Report(options, MakeProfile(options, *recording), output);
+  const perfkit::Profile profile = MakeProfile(options, *recording);
+  const absl::Status reported = record::Report(options, profile, output);
   if (!reported.ok()) Fail(TextOf(reported));
   const bool is_complete = output.Finish() && reported.ok();
   if (!child) return is_complete ? 0 : 1;
-  if (!tool::HasEnded(child->pid())) kill(child->pid(), SIGTERM);
+  tool::EndCommand(*child);
   const auto ended = child->Wait();
   if (!ended.ok()) Fail(TextOf(ended.status()));
+  if (is_whole && ended.ok()) WarnIfUncounted(*ended, profile);
   return is_complete && ended.ok() ? ended->shell_code() : 1;
 }
 

@@ -63,6 +63,15 @@ Clock::duration Seconds(double seconds) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
+// Leaves no counts, and prints why.
+void Remove(Measurement& measured, const std::string& why) {
+  fprintf(stderr, "stat: %s\n", why.c_str());
+  for (Row& row : measured.rows) {
+    row.cells.count = {.validity = {.flags = perfkit::Validity::kNotCounted}};
+    row.cells.reason = "the kernel stopped counting the command";
+  }
+}
+
 // One run: of the command, or of the time for which another process is counted.
 class Run {
  public:
@@ -71,6 +80,11 @@ class Run {
     std::vector<perfkit::Target> targets = OrRefuse(tool::MakeTargets(options.names, options.inherit));
     if (targets.empty()) targets.push_back(options.inherit ? child_->target() : child_->target().WithoutInherit());
     watch_.emplace(targets);
+    if (child_ && options.names.empty() && options.inherit) {
+      absl::StatusOr<perfkit::CounterSet> clock = perfkit::CounterSet::Open({"task-clock"}, child_->target());
+      if (clock.ok()) clock_ = *std::move(clock);
+      if (clock_) clock_->Read(clock_begin_);
+    }
     counting_.emplace(OrRefuse(Counting::Open(EventsOf(options), targets)));
   }
 
@@ -88,17 +102,23 @@ class Run {
     return Take();
   }
 
-  // Ends the command if it still runs. Returns the code to exit with.
-  int End() {
+  // Ends the command if it still runs. Returns the code to exit with. If the kernel did not count the command, removes
+  // the counts from `measured`.
+  int End(Measurement& measured) {
     if (!child_) return 0;
-    if (!tool::HasEnded(child_->pid())) {
-      kill(child_->pid(), SIGTERM);
-      kill(child_->pid(), SIGCONT);  // a stopped process takes no other signal
-    }
+    tool::EndCommand(*child_);
     const auto ended = child_->Wait();
     g_command = 0;
     if (!ended.ok()) fprintf(stderr, "stat: %s\n", std::string(ended.status().message()).c_str());
-    return ended.ok() ? ended->shell_code() : 1;
+    if (!ended.ok()) return 1;
+    if (clock_) {
+      perfkit::Snapshot end;
+      clock_->Read(end);
+      const perfkit::Count clock = clock_->Difference(clock_begin_, end, 0);
+      const std::string why = clock.validity.counted() ? tool::UncountedText(*ended, clock.value) : "";
+      if (!why.empty()) Remove(measured, why);
+    }
+    return ended->shell_code();
   }
 
   const perfkit::CounterSet& set() const { return counting_->set(); }
@@ -134,6 +154,8 @@ class Run {
   std::optional<perfkit::Child> child_;
   std::optional<tool::TaskWatch> watch_;
   std::optional<Counting> counting_;
+  std::optional<perfkit::CounterSet> clock_;  // tells whether the command was counted as a whole
+  perfkit::Snapshot clock_begin_;
   Clock::time_point started_, last_;
 };
 
@@ -156,8 +178,9 @@ int Main(int argc, char** argv) {
     Run run(options, report);
     Measurement measured = run.Count();
     // An interrupt may have cut this run short: it is left out if an earlier run is complete.
-    if (g_interrupted == 0 || runs.empty()) runs.push_back(std::move(measured));
-    code = run.End();
+    const bool is_complete = g_interrupted == 0 || runs.empty();
+    code = run.End(measured);
+    if (is_complete) runs.push_back(std::move(measured));
     if (options.verbose) paths = ReadPaths(run.set());
   }
   if (runs.empty()) return 128 + SIGINT;

@@ -1,7 +1,11 @@
 // An ignored signal stays ignored after fork and exec, so SIGCHLD is restored for the fork.
 #include "command.h"
 
+#include <absl/strings/str_format.h>
+
 #include <csignal>
+
+#include "task_watch.h"
 
 namespace tool {
 
@@ -11,6 +15,22 @@ absl::StatusOr<perfkit::Child> SpawnCommand(const std::vector<std::string>& comm
   absl::StatusOr<perfkit::Child> child = perfkit::Child::Spawn(command);
   std::signal(SIGCHLD, SIG_DFL);
   return child;
+}
+
+void EndCommand(const perfkit::Child& command) {
+  if (HasEnded(command.pid())) return;
+  kill(command.pid(), SIGTERM);
+  kill(command.pid(), SIGCONT);  // a stopped process takes no other signal
+}
+
+// The CPU time before exec is not counted, and the clocks differ a little: small differences are no sign.
+std::string UncountedText(const perfkit::ExitStatus& ended, uint64_t counted_ns) {
+  constexpr uint64_t kUnseenNs = 5'000'000;
+  if (ended.cpu_ns <= counted_ns + counted_ns / 4 + kUnseenNs) return "";
+  return absl::StrFormat(
+      "the command used %.1f ms of CPU time, of which the kernel counted %.1f ms. It does not count programs that gain "
+      "privileges (setuid), or whose file this user may not read. Remedy: run as root, or grant CAP_PERFMON.",
+      static_cast<double>(ended.cpu_ns) / 1e6, static_cast<double>(counted_ns) / 1e6);
 }
 
 }  // namespace tool

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/as_user.h"
 #include "tests/support/run.h"
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
@@ -286,6 +287,27 @@ TEST_CASE("a command that is stopped, and one that stat alone is interrupted wit
   INFO(interrupted.output);
   CHECK(NumberOf(interrupted, "page-faults:u") > 0);
   CHECK(interrupted.exit_code == 128 + SIGTERM);
+}
+
+// The kernel stops counting it without an error.
+TEST_CASE("a program that this user may not read is not counted as 0", "[stat]") {
+  if (geteuid() != 0) SKIP_TEST("only root has files that others may run but not read");
+  const perfkit::testing::TempFolder folder;
+  const std::string unreadable = folder.path() + "/dd", work = " if=/dev/zero of=/dev/null bs=1M count=4000";
+  REQUIRE(
+      RunCommand("cp $(which dd) " + unreadable + " && chmod 0711 " + unreadable + " && chmod 0755 " + folder.path())
+          .exit_code == 0);
+  const std::string uid = std::to_string(perfkit::testing::OrdinaryUid());
+  const std::string as_user = "setpriv --reuid=" + uid + " --regid=" + uid + " --clear-groups timeout 20 ";
+  for (const std::string& command : {unreadable + work, "sh -c '" + unreadable + work + "; true'"}) {
+    const Run user = RunCommand(as_user + STAT " -e page-faults:u " + command);
+    INFO(user.output);
+    CHECK(user.exit_code == 0);
+    CHECK(Says(user, "n/a   page-faults:u"));
+    CHECK(Says(user, "privileges (setuid)"));
+    CHECK(NumberOf(Stat("-e page-faults:u " + command), "page-faults:u") > 0);
+  }
+  CHECK(NumberOf(RunCommand(as_user + STAT " -e page-faults:u dd" + work), "page-faults:u") > 0);
 }
 
 TEST_CASE("its fields are perf stat's, in perf's order", "[stat]") {
