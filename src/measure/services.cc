@@ -7,10 +7,11 @@
 
 namespace perfkit::detail {
 
-absl::StatusOr<std::string> ReadTextFile(const std::string& path) { return sys::ReadFile(path); }
+absl::StatusOr<std::string> ReadTextFile(const std::string& path) { return sys::ReadRegularFile(path); }
 
 absl::Status EditTextFile(const std::string& path,
                           const std::function<absl::StatusOr<std::string>(const std::string& text)>& edit) {
+#include "src/sys/regular_file.h"
   return sys::EditFile(path, edit);
 }
 

@@ -10,11 +10,13 @@
 
 namespace perfkit::detail {
 
-// Returns the contents of `path`. Errors: NotFound if there is no such file; else by errno.
+// Returns the contents of `path`. Errors: NotFound if there is no such file; FailedPrecondition if it is not a regular
+// file; else by errno.
 absl::StatusOr<std::string> ReadTextFile(const std::string& path);
 
 // Replaces the text of `path` (created if needed) by the result of `edit`, under a lock among all users of this
-// function, also in other processes. Writes nothing if `edit` fails.
+// function, also in other processes. Writes nothing if `edit` fails. Errors: also FailedPrecondition if `path` is not a
+// regular file.
 absl::Status EditTextFile(const std::string& path,
                           const std::function<absl::StatusOr<std::string>(const std::string& text)>& edit);
 

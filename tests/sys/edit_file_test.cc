@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -14,6 +15,7 @@
 
 #include "src/sys/fd.h"
 #include "tests/support/fake_kernel.h"
+#include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 
 namespace perfkit::sys {
@@ -160,6 +162,81 @@ TEST_CASE("a file keeps its permissions, and a link to it stays a link", "[files
   struct stat about {};
   REQUIRE(stat(path.c_str(), &about) == 0);
   CHECK((about.st_mode & 07777) == 0640);
+}
+
+mode_t KindOf(const std::string& path) {
+  struct stat about {};
+  return lstat(path.c_str(), &about) == 0 ? about.st_mode & S_IFMT : 0;
+}
+
+size_t CountFiles(const TempFolder& folder) {
+  return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder.path()), {}));
+}
+
+int g_opened = 0;  // Number of times that g_path was opened, other than to look at it.
+
+// `path` must be refused by its name and by a link to it, and must stay what it is.
+void CheckRefused(const TempFolder& folder, const std::string& path) {
+  const mode_t kind = KindOf(path);
+  const std::string link = folder.path() + "/link";
+  REQUIRE(symlink(path.c_str(), link.c_str()) == 0);
+  g_opened = 0;
+  FakeKernel fake;
+  fake.below().open = [](const char* name, int flags) {
+    g_opened += std::string(name).starts_with(g_path) && (flags & O_PATH) == 0;
+    return ::open(name, flags | O_CLOEXEC, 0666);
+  };
+  for (const std::string& name : {path, link}) {
+    g_path = name;
+    const absl::Status refused = ReplaceByNew(name);
+    CHECK(absl::IsFailedPrecondition(refused));
+    CHECK(refused.message().find("not a regular file. Remedy: ") != std::string::npos);
+    CHECK(KindOf(path) == kind);
+    CHECK(KindOf(link) == S_IFLNK);
+  }
+  CHECK(g_opened == 0);
+  CHECK(CountFiles(folder) == 2);
+}
+
+// The device is the test's own, and has a number that no driver has.
+TEST_CASE("a device is neither replaced nor opened", "[files]") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/device";
+  if (mknod(path.c_str(), S_IFCHR | 0666, makedev(4095, 77)) != 0) SKIP_TEST("this user may not make a device");
+  CheckRefused(folder, path);
+}
+
+TEST_CASE("a FIFO and a folder are neither replaced nor waited for", "[files]") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/special";
+  const bool fifo = GENERATE(true, false);
+  REQUIRE((fifo ? mkfifo(path.c_str(), 0666) : mkdir(path.c_str(), 0777)) == 0);
+  CheckRefused(folder, path);
+}
+
+TEST_CASE("what an editor that crashed has left is replaced", "[files]") {
+  const TempFolder folder;
+  folder.Write("/file", kOld);
+  folder.Write("/file.new", "half");
+  CHECK(ReplaceByNew(folder.path() + "/file").ok());
+  CHECK(TextOf(folder.path() + "/file") == kNew);
+  CHECK(CountFiles(folder) == 1);
+}
+
+TEST_CASE("a link or a FIFO in place of the new file is refused", "[files]") {
+  const TempFolder folder;
+  folder.Write("/file", kOld);
+  folder.Write("/other", "other");
+  const std::string aside = folder.path() + "/file.new";
+  const bool fifo = GENERATE(false, true);
+  REQUIRE((fifo ? mkfifo(aside.c_str(), 0666) : symlink("other", aside.c_str())) == 0);
+  const absl::Status refused = ReplaceByNew(folder.path() + "/file");
+  CHECK(absl::IsFailedPrecondition(refused));
+  CHECK(refused.message().find(aside) != std::string::npos);
+  CHECK(TextOf(folder.path() + "/file") == kOld);
+  CHECK(KindOf(folder.path() + "/file") == S_IFREG);
+  CHECK(TextOf(folder.path() + "/other") == "other");
+  CHECK(KindOf(aside) == (fifo ? S_IFIFO : S_IFLNK));
 }
 
 }  // namespace
