@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace perfkit::sys {
 
@@ -20,6 +21,7 @@ struct Rights {
   bool perfmon_elsewhere = false;  // The same in another user namespace.
   // Effective CAP_SYS_ADMIN in the initial user namespace. Uprobes require it (open/explain.cc).
   bool sys_admin = false;
+  bool in_user_namespace = false;  // In another one than the initial user namespace.
 
   // Returns true if events of this process's own threads may include the kernel's work on their behalf.
   bool may_count_kernel() const { return perfmon || (paranoid && *paranoid <= 1); }
@@ -30,8 +32,8 @@ struct Rights {
 // Reads the settings now. `proc` is the mount point of procfs (tests use a copy).
 Rights ReadRights(const std::string& proc = "/proc");
 
-// The rights of the calling thread, which are read when they are first needed: most events are opened without a refusal,
-// and reading takes 20 us. Not thread-safe.
+// The rights of the calling thread, which are read when they are first needed: most events are opened without a
+// refusal, and reading takes 20 us. Not thread-safe.
 class LazyRights {
  public:
   LazyRights() = default;
@@ -49,5 +51,9 @@ class LazyRights {
 
 // Returns text such as "kernel.perf_event_paranoid is 2, uid 1000, without CAP_PERFMON".
 std::string DescribeRights(const Rights& rights);
+
+// Returns what to add to a remedy that names root or a capability: in a user namespace, those of the namespace are of
+// no use. Returns "" for other remedies and elsewhere.
+std::string_view WhereRightsCount(std::string_view remedy, const Rights& rights);
 
 }  // namespace perfkit::sys

@@ -60,7 +60,7 @@ mutant(admin_is_no_perfmon FILE src/sys/rights.cc TEST sys_test
        FROM [[is_admin = (set >> kCapSysAdmin & 1) != 0;]] TO [[is_admin = (set >> (kCapSysAdmin + 1) & 1) != 0;]]
        SAYS "A process with CAP_SYS_ADMIN is told that it may not count the kernel.")
 mutant(permitted_is_effective FILE src/sys/rights.cc TEST sys_test
-       FROM [[if (key != "CapEff") return;]] TO [[if (key != "CapPrm") return;]]
+       FROM [[return halves[0].effective | uint64_t{halves[1].effective} << 32;]] TO [[return halves[0].permitted | uint64_t{halves[1].permitted} << 32;]]
        SAYS "A right that a process has not raised is taken for one that it has.")
 mutant(forbidden_rings_are_permissions FILE src/sys/perf_error.cc TEST sys_test
        FROM [[{PerfCall::kMapRing, EPERM, Code::kResourceExhausted,]] TO [[{PerfCall::kMapRing, EPERM, Code::kPermissionDenied,]]

@@ -1,13 +1,17 @@
 // Rights from a procfs of our own, and from the real one against what the kernel then permits.
 #include "src/sys/rights.h"
 
+#include <errno.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <string>
+#include <string_view>
 
+#include "src/sys/fd.h"
 #include "src/sys/kernel.h"
 #include "tests/support/as_user.h"
 #include "tests/support/fake_kernel.h"
@@ -16,44 +20,58 @@
 namespace perfkit::sys {
 namespace {
 
-// A procfs with this paranoid level and this set of effective capabilities.
-Rights FromProc(const std::string& paranoid, const std::string& status) {
+// The capabilities of FakeCapget.
+uint64_t g_effective = 0;
+
+int FakeCapget(cap_user_header_t header, cap_user_data_t data) {
+  CHECK(header->version == _LINUX_CAPABILITY_VERSION_3);
+  CHECK(header->pid == 0);
+  for (const unsigned half : {0u, 1u}) {
+    data[half] = {.effective = static_cast<uint32_t>(g_effective >> (32 * half)), .permitted = ~0u, .inheritable = ~0u};
+  }
+  return 0;
+}
+
+// The rights with this paranoid level, these effective capabilities and this user namespace.
+Rights RightsWith(const std::string& paranoid, uint64_t effective, const char* space = "user:[4026531837]") {
   const testing::TempFolder proc;
   proc.Write("/sys/kernel/perf_event_paranoid", paranoid);
-  proc.Write("/thread-self/status", status);
+  proc.Write("/thread-self/ns/other", "");
+  REQUIRE(::symlink(space, (proc.path() + "/thread-self/ns/user").c_str()) == 0);
+  testing::FakeKernel fake;
+  g_effective = effective;
+  fake.below().capget = FakeCapget;
   return ReadRights(proc.path());
 }
 
-std::string Caps(const std::string& effective) {
-  return "Name:\tx\nCapPrm:\tffffffffffffffff\nCapEff:\t" + effective + "\n";
-}
+constexpr uint64_t kAllCaps = 0x1ff'ffff'ffff, kPerfmon = 1ull << 38, kSysAdmin = 1ull << 21;
 
 TEST_CASE("the paranoid level is what the file says", "[rights]") {
-  CHECK(FromProc("2\n", Caps("0")).paranoid == 2);
-  CHECK(FromProc("-1\n", Caps("0")).paranoid == -1);
-  CHECK(FromProc("4", Caps("0")).paranoid == 4);
-  CHECK_FALSE(FromProc("", Caps("0")).paranoid);
-  CHECK_FALSE(FromProc("two\n", Caps("0")).paranoid);
-  CHECK_FALSE(FromProc("99999999999999999999\n", Caps("0")).paranoid);
+  CHECK(RightsWith("2\n", 0).paranoid == 2);
+  CHECK(RightsWith("-1\n", 0).paranoid == -1);
+  CHECK(RightsWith("4", 0).paranoid == 4);
+  CHECK_FALSE(RightsWith("", 0).paranoid);
+  CHECK_FALSE(RightsWith("two\n", 0).paranoid);
+  CHECK_FALSE(RightsWith("99999999999999999999\n", 0).paranoid);
   CHECK_FALSE(ReadRights("/nonexistent").paranoid);
 }
 
 TEST_CASE("CAP_PERFMON or CAP_SYS_ADMIN, in effect, frees from the level", "[rights]") {
-  CHECK_FALSE(FromProc("2", Caps("0000000000000000")).perfmon);
-  CHECK(FromProc("2", Caps("0000004000000000")).perfmon);  // bit 38
-  CHECK(FromProc("2", Caps("0000000000200000")).perfmon);  // bit 21
-  CHECK(FromProc("2", Caps("000001ffffffffff")).perfmon);
-  CHECK_FALSE(FromProc("2", Caps("0000003fffdfffff")).perfmon);  // all but these two
-  CHECK_FALSE(FromProc("2", Caps("no number")).perfmon);
-  CHECK_FALSE(FromProc("2", "").perfmon);
-  CHECK_FALSE(FromProc("2", std::string(1000, '\n') + "CapEff").perfmon);
+  CHECK_FALSE(RightsWith("2", 0).perfmon);
+  CHECK(RightsWith("2", kPerfmon).perfmon);
+  CHECK(RightsWith("2", kSysAdmin).perfmon);
+  CHECK(RightsWith("2", kAllCaps).perfmon);
+  CHECK_FALSE(RightsWith("2", kAllCaps & ~kPerfmon & ~kSysAdmin).perfmon);
+  testing::FakeKernel fake;
+  fake.FailAll(testing::Call::kCapget, EPERM);
+  CHECK_FALSE(ReadRights().perfmon);
 }
 
 TEST_CASE("CAP_SYS_ADMIN is told from CAP_PERFMON", "[rights]") {
-  CHECK(FromProc("2", Caps("0000000000200000")).sys_admin);
-  CHECK(FromProc("2", Caps("000001ffffffffff")).sys_admin);
-  CHECK_FALSE(FromProc("2", Caps("0000004000000000")).sys_admin);
-  CHECK_FALSE(FromProc("2", "").sys_admin);
+  CHECK(RightsWith("2", kSysAdmin).sys_admin);
+  CHECK(RightsWith("2", kAllCaps).sys_admin);
+  CHECK_FALSE(RightsWith("2", kPerfmon).sys_admin);
+  CHECK_FALSE(RightsWith("2", 0).sys_admin);
 }
 
 TEST_CASE("what a level permits", "[rights]") {
@@ -93,25 +111,40 @@ TEST_CASE("rights are what the kernel then permits", "[rights]") {
   CHECK(testing::AsOrdinaryUser(KernelAgrees));
 }
 
+// The kernel's own answers do not need procfs.
+bool RightsAreThoseWithoutProc() {
+  const Rights with = ReadRights(), without = ReadRights("/nonexistent");
+  PerfEventAttr attr{};
+  attr.type = kTypeSoftware;
+  attr.config = kSwDummy;
+  attr.exclude_kernel = attr.exclude_hv = 1;
+  attr.size = AttrSize(attr);
+  // A process that perf is closed to cannot ask which namespace it is in.
+  if (!OwnedFd(kernel().perf_event_open(&attr, 0, -1, -1, kOpenFdCloexec)) && with.perfmon_elsewhere) return true;
+  return with.perfmon == without.perfmon && with.perfmon_elsewhere == without.perfmon_elsewhere &&
+         with.sys_admin == without.sys_admin && with.euid == without.euid;
+}
+
+TEST_CASE("capabilities are known without procfs", "[rights]") {
+  CHECK(RightsAreThoseWithoutProc());
+  CHECK(testing::AsOrdinaryUser(RightsAreThoseWithoutProc));
+}
+
 // In a user namespace of its own a thread has all capabilities, and the kernel does not take them for rights of perf.
 TEST_CASE("capabilities of another user namespace do not free from the level", "[rights]") {
   for (const bool is_initial : {true, false}) {
     INFO("initial " << is_initial);
-    const testing::TempFolder folder;
-    folder.Write("/thread-self/status", Caps("000001ffffffffff"));
-    folder.Write("/thread-self/ns/other", "");
-    const std::string target = is_initial ? "user:[4026531837]" : "user:[4026532000]";
-    REQUIRE(::symlink(target.c_str(), (folder.path() + "/thread-self/ns/user").c_str()) == 0);
-    const Rights rights = ReadRights(folder.path());
+    const Rights rights = RightsWith("2", kAllCaps, is_initial ? "user:[4026531837]" : "user:[4026532000]");
     CHECK(rights.perfmon == is_initial);
     CHECK(rights.sys_admin == is_initial);
+    CHECK(rights.in_user_namespace == !is_initial);
     CHECK(DescribeRights(rights).ends_with(is_initial ? ", with CAP_PERFMON" : "its own does not count)"));
   }
   constexpr int kMayNot = 77;
   const pid_t child = fork();
   if (child == 0) {
     if (::unshare(CLONE_NEWUSER) != 0) _exit(kMayNot);
-    _exit(KernelAgrees() && !ReadRights().perfmon ? 0 : 1);
+    _exit(KernelAgrees() && RightsAreThoseWithoutProc() && !ReadRights().perfmon ? 0 : 1);
   }
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
@@ -121,6 +154,15 @@ TEST_CASE("capabilities of another user namespace do not free from the level", "
   } else {
     CHECK(WEXITSTATUS(status) == 0);
   }
+}
+
+TEST_CASE("in a user namespace, a remedy that takes rights says where they count", "[rights]") {
+  const Rights inside{.paranoid = 2, .euid = 0, .in_user_namespace = true}, outside{.paranoid = 2, .euid = 0};
+  for (const std::string_view remedy : {"grant CAP_SYS_ADMIN", "As root: mount it"}) {
+    CHECK(WhereRightsCount(remedy, inside).ends_with("outside of this user namespace"));
+    CHECK(WhereRightsCount(remedy, outside).empty());
+  }
+  CHECK(WhereRightsCount("use another event", inside).empty());
 }
 
 TEST_CASE("rights in words", "[rights]") {
