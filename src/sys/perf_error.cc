@@ -35,7 +35,8 @@ constexpr Row kRows[] = {
      "the kernel, or a container's seccomp filter, forbids it to this process",
      "if the rights above permit it, allow perf_event_open in the container's seccomp profile"},
     {PerfCall::kOpen, ENOSYS, Code::kUnavailable, "this kernel or sandbox has no perf_event_open",
-     "use a kernel with CONFIG_PERF_EVENTS, outside of gVisor-like sandboxes and of qemu-user"},
+     "allow perf_event_open in the seccomp profile of the container or sandbox; gVisor, qemu-user and kernels without "
+     "CONFIG_PERF_EVENTS do not have it at all: run outside of them"},
     {PerfCall::kOpen, ENOENT, Code::kUnavailable, "no PMU of this machine has that event",
      "virtual machines often have no PMU: enable it in the hypervisor, or count software events"},
     {PerfCall::kOpen, ENODEV, Code::kUnavailable, "that CPU or that PMU does not exist or is offline",
@@ -113,8 +114,10 @@ absl::Status PerfError(PerfCall call, int error, std::string_view asked, const R
 
 absl::Status PerfError(PerfCall call, int error, std::string_view asked, const Explanation& explanation,
                        const Rights& rights) {
-  return absl::Status(explanation.code, absl::StrFormat("%s: %s%s%s%s.", Said(call, error, asked), explanation.cause,
-                                                        Here(explanation.code, rights), kRemedy, explanation.remedy));
+  const bool is_denied = explanation.code == Code::kPermissionDenied;
+  return absl::Status(explanation.code, absl::StrFormat("%s: %s%s%s%s%s.", Said(call, error, asked), explanation.cause,
+                                                        Here(explanation.code, rights), kRemedy, explanation.remedy,
+                                                        is_denied ? WhereRightsCount(explanation.remedy, rights) : ""));
 }
 
 int ErrnoOf(const absl::Status& status) {

@@ -76,6 +76,23 @@ TEST_CASE("rights are quoted where they are the cause, and only there", "[perf_e
   CHECK_FALSE(Contains(Text(PerfError(PerfCall::kOpen, ENOENT, "x", kOrdinary)), "paranoid"));
 }
 
+TEST_CASE("without perf_event_open, the remedy is about filters and sandboxes", "[perf_error]") {
+  const std::string remedy = RemedyOf(PerfError(PerfCall::kOpen, ENOSYS, "x", kOrdinary));
+  CHECK(Contains(remedy, "seccomp profile"));
+  CHECK(Contains(remedy, "gVisor"));
+}
+
+TEST_CASE("in a user namespace, rights are those outside of it", "[perf_error]") {
+  Rights rights = kOrdinary;
+  const Explanation denied{Code::kPermissionDenied, "denied", "grant CAP_PERFMON"};
+  const Explanation gone{Code::kNotFound, "gone", "grant CAP_PERFMON"};
+  CHECK(RemedyOf(PerfError(PerfCall::kOpen, EACCES, "x", denied, rights)) == "grant CAP_PERFMON.");
+  rights.in_user_namespace = true;
+  CHECK(RemedyOf(PerfError(PerfCall::kOpen, EACCES, "x", denied, rights)) ==
+        "grant CAP_PERFMON; root and capabilities count only outside of this user namespace.");
+  CHECK(RemedyOf(PerfError(PerfCall::kOpen, ESRCH, "x", gone, rights)) == "grant CAP_PERFMON.");
+}
+
 TEST_CASE("the same errno means different things to different calls", "[perf_error]") {
   CHECK(absl::IsPermissionDenied(PerfError(PerfCall::kOpen, EPERM, "x", kOrdinary)));
   CHECK(absl::IsResourceExhausted(PerfError(PerfCall::kMapRing, EPERM, "x", kOrdinary)));
