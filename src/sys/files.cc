@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "src/base/number.h"
 
 namespace perfkit::sys {
 namespace {
@@ -24,6 +25,17 @@ absl::Status ReadError(const char* what, const std::string& path, int error) {
 absl::Status WithDescriptorRemedy(const absl::Status& error) {
   if (!absl::IsResourceExhausted(error)) return error;
   return {error.code(), absl::StrFormat("%s. Remedy: %s.", error.message(), kMoreDescriptors)};
+}
+
+bool IsMounted(KernelFiles kind, const std::string& folder) {
+  return InodeOf(folder + (kind == KernelFiles::kProc ? "/self" : "/bus")).has_value();
+}
+
+absl::Status WithMountRemedy(const absl::Status& error, KernelFiles kind, const std::string& folder) {
+  if (!absl::IsNotFound(error) || IsMounted(kind, folder)) return error;
+  const char* const type = kind == KernelFiles::kProc ? "proc" : "sysfs";
+  return {error.code(),
+          absl::StrFormat("%s. Remedy: as root: mount -t %s %s %s.", error.message(), type, type, folder)};
 }
 
 OwnedFd OpenToRead(const char* path) { return OwnedFd(kernel().open(path, O_RDONLY)); }
@@ -51,12 +63,26 @@ absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
   if (folder == nullptr) return ReadError("list", path, errno);
   std::vector<std::string> names;
+  errno = 0;  // readdir leaves it at 0 at the end of the folder.
   while (const dirent* entry = ::readdir(folder.get())) {
     std::string name = entry->d_name;
     if (name != "." && name != "..") names.push_back(std::move(name));
+    errno = 0;
   }
+  if (errno != 0) return ReadError("list", path, errno);
   std::sort(names.begin(), names.end());
   return names;
+}
+
+// The descriptor of the list itself is closed when the others are looked at.
+absl::StatusOr<uint64_t> CountDescriptors(uint64_t limit, const std::string& proc) {
+  const absl::StatusOr<std::vector<std::string>> names = ListFolder(proc + "/self/fd");
+  if (!names.ok()) return names.status();
+  const auto count = std::ranges::count_if(*names, [limit](const std::string& name) {
+    const std::optional<int> fd = base::ParseNumber<int>(name);
+    return fd && static_cast<uint64_t>(*fd) < limit && kernel().fcntl(*fd, F_GETFD, 0) >= 0;
+  });
+  return static_cast<uint64_t>(count);
 }
 
 std::vector<Subfolder> ListSubfolders(const std::string& path) {

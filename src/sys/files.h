@@ -26,6 +26,15 @@ inline constexpr std::string_view kMoreDescriptors = "raise the limit on descrip
 // Returns `error` with kMoreDescriptors as its remedy if it is ResourceExhausted: the code of EMFILE and ENFILE.
 absl::Status WithDescriptorRemedy(const absl::Status& error);
 
+// A file system of the kernel.
+enum class KernelFiles : uint8_t { kProc, kSysfs };
+
+// Returns true if one of this kind is mounted at `folder` and, of procfs, shows this process.
+bool IsMounted(KernelFiles kind, const std::string& folder);
+
+// Returns `error` with the remedy to mount the file system if it is NotFound because none is mounted at `folder`.
+absl::Status WithMountRemedy(const absl::Status& error, KernelFiles kind, const std::string& folder);
+
 // Returns the contents of `path`. Errors: NotFound, PermissionDenied or another code by errno; OutOfRange beyond `most`
 // bytes.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most = kLargestFile);
@@ -33,19 +42,22 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t most = kLar
 // Opens `path` for reading. Returns no descriptor, with errno set, if that fails.
 OwnedFd OpenToRead(const char* path);
 
+// Returns what `fd`, the open file `path`, has from its position to its end. Errors: as ReadFile.
+absl::StatusOr<std::string> ReadToEnd(const OwnedFd& fd, const std::string& path, size_t most = kLargestFile);
+
 // Returns the names in folder `path`, sorted, without "." and "..". Errors: as ReadFile.
 absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path);
+
+// Returns how many descriptors of this process are open and below `limit`. Errors: as ListFolder.
+absl::StatusOr<uint64_t> CountDescriptors(uint64_t limit, const std::string& proc = "/proc");
 
 // A folder in a folder.
 struct Subfolder {
   std::string name;
   uint64_t inode = 0;
 };
-// Returns the folders in `path`, in the order of the file system; those that can't be listed are empty. For file systems
-// Returns what `fd`, the open file `path`, has from its position to its end. Errors: as ReadFile.
-absl::StatusOr<std::string> ReadToEnd(const OwnedFd& fd, const std::string& path, size_t most = kLargestFile);
-
-// that give the type of each file, as those of the kernel do.
+// Returns the folders in `path`, in the order of the file system; those that can't be listed are empty. For file
+// systems that give the type of each file, as those of the kernel do.
 std::vector<Subfolder> ListSubfolders(const std::string& path);
 
 // Returns the inode number of `path`; nullopt if it cannot be looked at.

@@ -1,7 +1,10 @@
 // Whole files and folders: exact, bounded, and with an error that names the path.
 #include "src/sys/files.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +16,7 @@
 
 #include "tests/support/as_user.h"
 #include "tests/support/fake_kernel.h"
+#include "tests/support/seccomp_filter.h"
 #include "tests/support/temp_folder.h"
 
 namespace perfkit::sys {
@@ -68,6 +72,39 @@ TEST_CASE("folders are listed sorted, without themselves", "[files]") {
   CHECK(ListFolder(folder.path()).value() == std::vector<std::string>{".hidden", "a", "b", "sub"});
   CHECK(absl::IsNotFound(ListFolder(folder.path() + "/none").status()));
   CHECK_FALSE(ListFolder(folder.path() + "/a").ok());
+}
+
+TEST_CASE("a folder that cannot be read to its end is not taken for a short one", "[files]") {
+  CHECK(testing::AsOrdinaryUser([] {
+    if (!testing::RefuseCall(SYS_getdents64, EPERM)) return true;
+    const absl::Status status = ListFolder("/proc/self/fd").status();
+    return absl::IsPermissionDenied(status) && Names(status, "/proc/self/fd");
+  }));
+}
+
+TEST_CASE("the descriptors that are counted are those that are open, up to the limit", "[files]") {
+  constexpr int kLimit = 64;
+  CHECK(testing::AsOrdinaryUser([] {
+    uint64_t open = 0;
+    for (int fd = 0; fd < kLimit; ++fd) open += fcntl(fd, F_GETFD) >= 0 ? 1 : 0;
+    const int above = fcntl(STDOUT_FILENO, F_DUPFD, kLimit), below = fcntl(STDOUT_FILENO, F_DUPFD, 0);
+    return above >= kLimit && below >= 0 && below < kLimit && CountDescriptors(kLimit).value() == open + 1;
+  }));
+  CHECK(absl::IsNotFound(CountDescriptors(kLimit, "/nonexistent").status()));
+}
+
+TEST_CASE("the remedy for a file system that is missing is to mount it", "[files]") {
+  const TempFolder folder;
+  const absl::Status none = absl::NotFoundError("cannot open x"), denied = absl::PermissionDeniedError("x");
+  CHECK(WithMountRemedy(none, KernelFiles::kProc, folder.path()).message() ==
+        "cannot open x. Remedy: as root: mount -t proc proc " + folder.path() + ".");
+  CHECK(WithMountRemedy(none, KernelFiles::kSysfs, folder.path()).message() ==
+        "cannot open x. Remedy: as root: mount -t sysfs sysfs " + folder.path() + ".");
+  CHECK(WithMountRemedy(denied, KernelFiles::kProc, folder.path()) == denied);
+  folder.Write("/self", "");
+  folder.Write("/bus", "");
+  CHECK(WithMountRemedy(none, KernelFiles::kProc, folder.path()) == none);
+  CHECK(WithMountRemedy(none, KernelFiles::kSysfs, folder.path()) == none);
 }
 
 TEST_CASE("existence, readability and owner are what stat says", "[files]") {
