@@ -8,6 +8,7 @@
 #include "src/event/parse_error.h"
 #include "src/event/pmu.h"
 #include "src/event/probe_location.h"
+#include "src/sys/files.h"
 #include "src/sys/map_file.h"
 
 namespace perfkit::event {
@@ -61,9 +62,15 @@ absl::StatusOr<ProbeLocation> ParseLocation(std::string_view whole, std::string_
 }
 
 // Returns the probe's offset in its file, and checks it: the kernel accepts offsets that are no instruction.
-absl::StatusOr<uint64_t> Locate(std::string_view whole, const ProbeLocation& location, const std::string& path) {
+absl::StatusOr<uint64_t> Locate(std::string_view whole, const ProbeLocation& location, const std::string& path,
+                                const EventRoots& roots) {
   const absl::StatusOr<sys::Mapping> file = sys::MapFile(path);
-  if (!file.ok()) return Restate(whole, location.file, file.status());
+  if (!file.ok()) {
+    const bool is_in_proc = path.starts_with(roots.proc + "/");
+    return Restate(
+        whole, location.file,
+        is_in_proc ? sys::WithMountRemedy(file.status(), sys::KernelFiles::kProc, roots.proc) : file.status());
+  }
   const absl::StatusOr<elf::Image> image = elf::Image::Parse(file->bytes());
   if (!image.ok()) {
     return WrongAt(whole, location.file, absl::StrFormat("%s is %s", path, std::string(image.status().message())));
@@ -93,11 +100,14 @@ absl::Status FillProbe(std::string_view whole, std::string_view text, const Even
   const absl::StatusOr<std::string> path =
       is_path ? absl::StatusOr<std::string>(std::string(location->file)) : FindMappedFile(location->file, roots);
   if (!path.ok()) return Restate(whole, location->file, path.status());
-  const absl::StatusOr<uint64_t> offset = Locate(whole, *location, *path);
+  const absl::StatusOr<uint64_t> offset = Locate(whole, *location, *path, roots);
   if (!offset.ok()) return offset.status();
   const absl::StatusOr<Pmu> pmu = LoadPmu(roots, "uprobe");
-  if (!pmu.ok()) {
+  if (absl::IsNotFound(pmu.status()) && sys::IsMounted(sys::KernelFiles::kSysfs, roots.sysfs)) {
     return MissingAt(whole, text, "this kernel counts no uprobes (they came with Linux 4.17, CONFIG_UPROBE_EVENTS)");
+  }
+  if (!pmu.ok()) {
+    return Restate(whole, text, sys::WithMountRemedy(pmu.status(), sys::KernelFiles::kSysfs, roots.sysfs));
   }
   // If there is no format file: bit 0, as in every kernel so far.
   const absl::StatusOr<BitField> retprobe = LoadFormat(*pmu, "retprobe");

@@ -116,7 +116,7 @@ absl::StatusOr<uint64_t> FindCode(const elf::Image& image, std::string_view symb
 // The first mapping wins: the program itself comes before its libraries.
 absl::StatusOr<std::string> FindMappedFile(std::string_view name, const EventRoots& roots) {
   const absl::StatusOr<std::string> maps = sys::ReadFile(roots.proc + "/self/maps");
-  if (!maps.ok()) return maps.status();
+  if (!maps.ok()) return sys::WithMountRemedy(maps.status(), sys::KernelFiles::kProc, roots.proc);
   std::string found;
   base::ForEachPiece(*maps, '\n', [&](std::string_view line) {
     const size_t start = line.find('/');

@@ -79,13 +79,16 @@ absl::Status NoSuchTracepoint(std::string_view whole, std::string_view group, st
 // tracefs's own mount has priority over debugfs, below which it is visible a second time.
 absl::StatusOr<std::string> MountedTracefs(const EventRoots& roots) {
   const absl::StatusOr<std::string> mounts = sys::ReadFile(roots.proc + "/self/mounts");
-  std::optional<std::string> found;
-  if (mounts.ok()) {
-    base::ForEachPiece(*mounts, '\n', [&](std::string_view line) {
-      std::optional<std::string> folder = TracefsOfMount(line);
-      if (folder && (!found || line.find(" tracefs ") != std::string_view::npos)) found = std::move(folder);
-    });
+  if (!mounts.ok()) {
+    const absl::Status error(mounts.status().code(),
+                             absl::StrFormat("the mounts cannot be read: %s", mounts.status().message()));
+    return sys::WithMountRemedy(sys::WithDescriptorRemedy(error), sys::KernelFiles::kProc, roots.proc);
   }
+  std::optional<std::string> found;
+  base::ForEachPiece(*mounts, '\n', [&](std::string_view line) {
+    std::optional<std::string> folder = TracefsOfMount(line);
+    if (folder && (!found || line.find(" tracefs ") != std::string_view::npos)) found = std::move(folder);
+  });
   if (found) return *std::move(found);
   return absl::Status(absl::StatusCode::kNotFound, absl::StrFormat("%s. Remedy: %s", kNotMounted, kMount));
 }

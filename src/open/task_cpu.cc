@@ -29,7 +29,9 @@ absl::StatusOr<std::string> ReadCpus(std::string_view state) {
 
 absl::StatusOr<std::vector<int>> CpusThatAre(std::string_view state) {
   const auto text = ReadCpus(state);
-  if (!text.ok()) return sys::WithDescriptorRemedy(text.status());
+  if (!text.ok()) {
+    return sys::WithMountRemedy(sys::WithDescriptorRemedy(text.status()), sys::KernelFiles::kSysfs, "/sys");
+  }
   std::optional<std::vector<int>> cpus = base::ParseCpuList(*text);
   if (cpus && !cpus->empty()) return *std::move(cpus);
   return absl::UnavailableError(absl::StrFormat("sysfs does not say which CPUs are %s", state));
@@ -37,7 +39,9 @@ absl::StatusOr<std::vector<int>> CpusThatAre(std::string_view state) {
 
 absl::StatusOr<std::vector<TaskCpu>> Cpus(const Target& target, const std::vector<int>& only_cpus) {
   const auto online = CpusThatAre("online");
-  if (!online.ok()) return online.status();
+  if (!online.ok()) {
+    return absl::Status(online.status().code(), absl::StrFormat("%s: %s", Describe(target), online.status().message()));
+  }
   std::vector<TaskCpu> task_cpus;
   for (const int cpu : *online) {
     const bool wanted = target.kind == Target::Kind::kSystem || cpu == target.id;

@@ -8,6 +8,7 @@
 #include "src/base/number.h"
 #include "src/base/text.h"
 #include "src/sys/files.h"
+#include "src/sys/kernel.h"
 
 namespace perfkit::proc {
 namespace {
@@ -31,16 +32,31 @@ std::vector<pid_t> ParseTaskNames(std::span<const std::string> names) {
 
 absl::StatusOr<std::vector<pid_t>> ListThreads(pid_t pid, const std::string& proc) {
   const auto names = sys::ListFolder(absl::StrFormat("%s/%s/task", proc, FolderOf(pid)));
-  if (absl::IsNotFound(names.status()) && pid != 0) {
+  const bool is_mounted = !absl::IsNotFound(names.status()) || sys::IsMounted(sys::KernelFiles::kProc, proc);
+  if (absl::IsNotFound(names.status()) && is_mounted && pid != 0) {
     return absl::NotFoundError(absl::StrFormat("there is no process %d", pid));
   }
-  if (!names.ok()) return names.status();
+  if (!names.ok()) return sys::WithMountRemedy(names.status(), sys::KernelFiles::kProc, proc);
   return ParseTaskNames(*names);
 }
 
+// "NSpid:", and the id of the process in each pid namespace from procfs's to its own (task_state in fs/proc/array.c).
+// Before Linux 4.1 "Pid:" alone, the id in procfs's.
+bool ShowsOtherIds(const std::string& proc) {
+  const absl::StatusOr<std::string> text = sys::ReadFile(proc + "/self/status", kMaxStatusBytes);
+  if (!text.ok()) return false;
+  std::string_view all;
+  std::optional<pid_t> shown;
+  base::ForEachPiece(*text, '\n', [&](std::string_view line) {
+    const auto [key, value] = base::Cut(line, ':');
+    if (key == "NSpid") all = base::Trim(value);
+    if (key == "Pid") shown = base::ParseNumber<pid_t>(base::Trim(value));
+  });
+  return all.find('\t') != std::string_view::npos || (shown && *shown != sys::kernel().getpid());
+}
+
 absl::StatusOr<std::string> ThreadName(pid_t pid, pid_t tid) {
-  const absl::StatusOr<std::string> text =
-      sys::ReadFile(absl::StrFormat("/proc/%s/task/%d/comm", FolderOf(pid), tid));
+  const absl::StatusOr<std::string> text = sys::ReadFile(absl::StrFormat("/proc/%s/task/%d/comm", FolderOf(pid), tid));
   if (!text.ok()) return text.status();
   return std::string(base::Trim(*text));
 }

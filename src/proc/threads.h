@@ -16,8 +16,13 @@ namespace perfkit::proc {
 std::vector<pid_t> ParseTaskNames(std::span<const std::string> names);
 
 // Returns the current threads of process `pid` (0 means this process), in rising order. Threads may end or start before
-// the caller uses the list. Errors: NotFound if there is no such process, or for this process no /proc.
+// the caller uses the list. Errors: NotFound if there is no such process, or, with a remedy, if procfs is not
+// mounted.
 absl::StatusOr<std::vector<pid_t>> ListThreads(pid_t pid, const std::string& proc = "/proc");
+
+// Returns true if the ids that procfs shows are those of another pid namespace than this process's: the process has a
+// namespace of its own, and procfs was not mounted anew in it. perf_event_open takes ids of this process's namespace.
+bool ShowsOtherIds(const std::string& proc = "/proc");
 
 // Returns the name of a thread of process `pid` (0 means this process). Errors: NotFound if there is no such thread.
 absl::StatusOr<std::string> ThreadName(pid_t pid, pid_t tid);

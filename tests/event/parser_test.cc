@@ -6,6 +6,7 @@
 
 #include "perfkit/event.h"
 #include "tests/support/event_roots.h"
+#include "tests/support/temp_folder.h"
 
 namespace perfkit {
 namespace {
@@ -97,7 +98,14 @@ TEST_CASE("tracepoints that are not there are answered with near ones", "[parser
 TEST_CASE("without tracefs a tracepoint's error says how to mount it", "[parser][tracepoint]") {
   EventRoots roots = VmRoots();
   roots.tracefs.clear();
-  roots.proc = "/nonexistent";
+  const testing::TempFolder proc;
+  roots.proc = proc.path();
+  CHECK(RefusalOf("sched:sched_switch", roots)
+            .ends_with("the mounts cannot be read: cannot open " + roots.proc +
+                       "/self/mounts: No such file or directory. Remedy: as root: mount "
+                       "-t proc proc " +
+                       roots.proc + "."));
+  proc.Write("/self/mounts", "none / tmpfs rw 0 0\n");
   CHECK(RefusalOf("sched:sched_switch", roots) ==
         "event 'sched:sched_switch': no event is called 'sched'; if a tracepoint is meant: tracefs, where the kernel "
         "numbers its tracepoints, is not mounted. Remedy: as root: mount -t tracefs tracefs /sys/kernel/tracing");

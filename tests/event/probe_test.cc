@@ -20,6 +20,7 @@
 #include "tests/elf/elf_builder.h"
 #include "tests/support/event_roots.h"
 #include "tests/support/skip.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/work.h"
 
 namespace perfkit {
@@ -140,8 +141,13 @@ TEST_CASE("files that cannot be probed say why", "[probe]") {
   CHECK(RefusalOf("uprobe:/tmp:main", VmRoots()) == "event 'uprobe:/tmp:main', character 8: /tmp is no regular file");
   CHECK(RefusalOf("uprobe::main", VmRoots()) ==
         "event 'uprobe::main', character 8: which file? Write 'uprobe:file:symbol'");
+  const testing::TempFolder sysfs;
   EventRoots old_kernel = GoldenRoots("no_such_machine");
+  old_kernel.sysfs = sysfs.path();
   const File file(MakeProgram(ET_DYN));
+  CHECK(RefusalOf("uprobe:" + file.path() + ":main", old_kernel)
+            .ends_with("Remedy: as root: mount -t sysfs sysfs " + sysfs.path() + "."));
+  sysfs.Write("/bus/event_source/devices/software/type", "1\n");
   CHECK(RefusalOf("uprobe:" + file.path() + ":main", old_kernel)
             .ends_with("this kernel counts no uprobes (they came with Linux 4.17, CONFIG_UPROBE_EVENTS)"));
 }

@@ -122,3 +122,6 @@ mutant(blanks_of_groups_stay_octal FILE src/proc/cgroup_mounts.cc TEST proc_test
 mutant(late_reading_holds_at_once FILE src/proc/processes.cc TEST proc_test CASES "[processes]"
        FROM [[const bool is_late = time_ns && !same &&]] TO [[const bool is_late = time_ns && !same && false &&]]
        SAYS "What a child did before an exec has the names of its parent's, or its own, new program.")
+mutant(ids_of_another_namespace FILE src/proc/threads.cc TEST proc_test CASES "[threads]"
+       FROM [[return all.find('\t') != std::string_view::npos || (]] TO [[return (]]
+       SAYS "A thread whose id is that of another pid namespace is said to have ended.")

@@ -9,10 +9,12 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "src/base/text.h"
 #include "src/sys/files.h"
+#include "src/sys/perf_error.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/work.h"
 
@@ -74,6 +76,21 @@ TEST_CASE("without a descriptor to list them, threads and CPUs are answered with
       threads.message() ==
       "cannot list /proc/self/task: Too many open files. Remedy: raise the limit on descriptors (ulimit -n), or close "
       "some.");
+}
+
+TEST_CASE("without sysfs, the file of CPUs is named, and how to mount it", "[place]") {
+  testing::FakeKernel fake;
+  fake.below().open = [](const char* path, int flags) {
+    if (!std::string_view(path).starts_with("/sys/")) return sys::kLinux.open(path, flags);
+    errno = ENOENT;
+    return -1;
+  };
+  const absl::Status cpus = TaskCpusOf(Target::System()).status();
+  CHECK(absl::IsNotFound(cpus));
+  CHECK(cpus.message() ==
+        "the whole system: cannot open /sys/devices/system/cpu/online: No such file or directory. Remedy: as root: "
+        "mount -t sysfs sysfs /sys.");
+  CHECK(sys::CauseOf(cpus) == "cannot open /sys/devices/system/cpu/online: No such file or directory");
 }
 
 }  // namespace

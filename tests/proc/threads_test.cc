@@ -69,6 +69,30 @@ TEST_CASE("for this process, a folder that is not there is named", "[threads]") 
   CHECK(std::string(none.message()).find("/nonexistent/self/task") != std::string::npos);
 }
 
+TEST_CASE("without procfs, a process is not said to be missing", "[threads]") {
+  for (const pid_t pid : {0, 1}) {
+    const absl::Status status = ListThreads(pid, "/nonexistent").status();
+    CHECK(absl::IsNotFound(status));
+    CHECK(std::string(status.message()).ends_with("Remedy: as root: mount -t proc proc /nonexistent."));
+  }
+}
+
+TEST_CASE("procfs of another pid namespace is told by its ids", "[threads]") {
+  CHECK_FALSE(ShowsOtherIds("/nonexistent"));
+  const testing::TempFolder proc;
+  const std::string own = std::to_string(getpid()), other = std::to_string(getpid() + 1);
+  const auto shows_others = [&](const std::string& status) {
+    proc.Write("/self/status", "Name:\tx\n" + status);
+    return ShowsOtherIds(proc.path());
+  };
+  CHECK_FALSE(shows_others("Pid:\t" + own + "\nNSpid:\t" + own + "\n"));
+  CHECK(shows_others("Pid:\t" + other + "\nNSpid:\t" + other + "\t" + own + "\n"));
+  CHECK(shows_others("Pid:\t" + own + "\nNSpid:\t" + own + "\t" + own + "\n"));  // the same number by chance
+  CHECK(shows_others("Pid:\t" + other + "\n"));                                  // before Linux 4.1
+  CHECK_FALSE(shows_others("Pid:\t" + own + "\n"));
+  CHECK_FALSE(shows_others(""));
+}
+
 TEST_CASE("an ordinary user may list other users' threads", "[threads]") {
   CHECK(testing::AsOrdinaryUser([] {
     const auto threads = ListThreads(1);
