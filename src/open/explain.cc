@@ -7,7 +7,6 @@
 #include "src/open/explain.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include <bit>
 #include <optional>
@@ -19,9 +18,9 @@
 #include "perfkit/detail/sample_fields.h"
 #include "src/base/number.h"
 #include "src/base/text.h"
+#include "src/open/variation.h"
 #include "src/proc/threads.h"
 #include "src/sys/files.h"
-#include "src/sys/kernel.h"
 #include "src/sys/perf_error.h"
 
 namespace perfkit::open {
@@ -32,48 +31,6 @@ using sys::Explanation;
 
 constexpr char kWatchKernel[] =
     "sysctl kernel.perf_event_paranoid=1, or grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)";
-
-bool IsDenied(int error) { return error == EACCES || error == EPERM; }
-
-// The arguments of perf_event_open.
-struct Variation {
-  sys::PerfEventAttr attr;
-  pid_t pid;
-  int cpu;
-  int group_fd;
-
-  bool operator==(const Variation& other) const {
-    return pid == other.pid && cpu == other.cpu && group_fd == other.group_fd &&
-           memcmp(&attr, &other.attr, sizeof(attr)) == 0;
-  }
-};
-
-// Returns the kernel's answer: 0, or an errno. An event that opens is closed before it can count.
-int Try(const Variation& variation) {
-  constexpr int kInterruptions = 16;
-  sys::PerfEventAttr attr = variation.attr;
-  // Some PMUs check only enabled events when they test whether a group fits (drivers/perf/arm_pmu.c,
-  // validate_event).
-  if (variation.group_fd < 0) attr.disabled = 1;
-  attr.enable_on_exec = 0;
-  attr.size = sys::AttrSize(attr);
-  for (int i = 0; i < kInterruptions; ++i) {
-    const sys::OwnedFd fd(
-        sys::kernel().perf_event_open(&attr, variation.pid, variation.cpu, variation.group_fd, sys::kOpenFdCloexec));
-    if (fd) return 0;
-    if (errno != EINTR) return errno;
-  }
-  return EINTR;
-}
-
-// Returns a request that every user may open if perf_event_open works at all: it counts nothing, in user space only.
-Variation Dummy(pid_t pid) {
-  Variation dummy{.attr = {}, .pid = pid, .cpu = -1, .group_fd = -1};
-  dummy.attr.type = sys::kTypeSoftware;
-  dummy.attr.config = sys::kSwDummy;
-  dummy.attr.exclude_kernel = dummy.attr.exclude_hv = 1;
-  return dummy;
-}
 
 std::optional<uint64_t> Setting(const char* name) {
   const auto text = sys::ReadFile(absl::StrFormat("/proc/sys/kernel/%s", name), 64);
@@ -182,6 +139,7 @@ class Investigation {
       case EACCES:
       case EPERM: return ExplainDenied();
       case ENOENT: return ExplainMissing();
+      case ESRCH: return ExplainNoTask();
       case EINVAL:
       case EOPNOTSUPP:
       case EOVERFLOW:
@@ -228,6 +186,14 @@ class Investigation {
     const char* const remedy = is_ours ? "let it be dumpable (man 2 prctl)" : "run as that task's user";
     return Denied(absl::StrFormat("task %d %s", request_.pid, cause),
                   absl::StrFormat("%s, or grant CAP_PERFMON (before Linux 5.8: CAP_SYS_PTRACE)", remedy));
+  }
+
+  // The ids of threads come from /proc.
+  std::optional<Explanation> ExplainNoTask() const {
+    if (!proc::ShowsOtherIds()) return std::nullopt;
+    return Explanation{Code::kNotFound,
+                       "there is no such task in the pid namespace of this process, and /proc shows the ids of another",
+                       "mount /proc anew in this pid namespace (unshare --mount-proc, or: mount -t proc proc /proc)"};
   }
 
   // perf_event_open is not permitted at all: by the paranoid level of Debian, Ubuntu and Android (3 and 4), or by a

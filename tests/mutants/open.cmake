@@ -17,7 +17,7 @@ mutant(one_cpu_is_all FILE src/open/task_cpu.cc TEST open_test
 mutant(ring_without_its_page FILE src/open/live_ring.cc TEST open_test
        FROM [[page_size * (1 + size_t{data_pages})]] TO [[page_size * (size_t{data_pages})]]
        SAYS "No ring can be mapped.")
-mutant(experiment_counts FILE src/open/explain.cc TEST open_test
+mutant(experiment_counts FILE src/open/variation.cc TEST open_test
        FROM [[if (errno != EINTR) return errno;]] TO [[return errno;]]
        SURVIVES "not killed yet: takes a signal within an experiment"
        SAYS "A signal during an experiment makes the error name another cause.")

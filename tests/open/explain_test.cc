@@ -2,10 +2,8 @@
 #include "src/open/explain.h"
 
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
-#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -20,11 +18,13 @@
 #include "absl/strings/str_format.h"
 #include "perfkit/record.h"
 #include "src/event/attr.h"
+#include "src/proc/threads.h"
 #include "src/sys/kernel.h"
 #include "src/sys/perf_error.h"
 #include "tests/support/as_user.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/raw_breakpoint.h"
+#include "tests/support/seccomp_filter.h"
 #include "tests/support/skip.h"
 
 namespace perfkit::open {
@@ -265,20 +265,41 @@ bool Closed(const char* cause, const char* remedy, const std::function<bool()>& 
   });
 }
 
-// perf_event_open gives EPERM, as in a container.
-bool InstallFilter() {
-  sock_filter code[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program{.len = 4, .filter = code};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
+// As in a container.
+bool InstallFilter() { return testing::RefuseCall(SYS_perf_event_open, EPERM); }
 
 TEST_CASE("a seccomp filter is told from a right that is missing", "[explain]") {
   CHECK(Closed("seccomp filter", "seccomp profile", InstallFilter, nullptr));
+}
+
+// In a pid namespace of its own, whose /proc is still that of the namespace around it.
+bool OtherIdsAreTold() {
+  const absl::StatusOr<std::vector<pid_t>> tids = proc::ListThreads(0);
+  OpenRequest request = RequestFor(*ParseEvent("dummy:u"), 0);
+  if (!tids.ok() || !Open(request).ok()) return true;
+  request.pid = tids->front();
+  const absl::Status status = Open(request);
+  const bool told = absl::IsNotFound(status) && Has(status, "/proc shows the ids of another") &&
+                    Has(status, "mount /proc anew in this pid namespace");
+  if (!told) printf("%s\n", std::string(status.message()).c_str());
+  return told;
+}
+
+TEST_CASE("thread ids of another pid namespace are told from threads that have ended", "[explain]") {
+  constexpr int kMayNot = 77;
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) _exit(kMayNot);
+    _exit(testing::AsOrdinaryUser(OtherIdsAreTold) ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kMayNot) SKIP_TEST("pid namespaces are not permitted here");
+  CHECK(status == 0);
+  OpenRequest request = RequestFor(*ParseEvent("dummy:u"), 0);
+  request.pid = child;  // It has ended.
+  CHECK_FALSE(Has(Open(request), "/proc"));
 }
 
 TEST_CASE("descriptors that are used up are told as that", "[explain]") {
