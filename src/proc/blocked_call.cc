@@ -1,10 +1,13 @@
 // Parses "202 0x7f… 0x80 0x0 0x0 0x0 0x0 0x7ffd… 0x7f…" (number, arguments, sp, pc), "-1 sp pc" and "running".
 #include "src/proc/blocked_call.h"
 
+#include <linux/prctl.h>
+
 #include "absl/strings/str_format.h"
 #include "src/base/number.h"
 #include "src/base/text.h"
 #include "src/sys/files.h"
+#include "src/sys/kernel.h"
 
 namespace perfkit::proc {
 namespace {
@@ -15,7 +18,11 @@ constexpr size_t kMaxFileBytes = 64 << 10;
 std::string_view RemedyFor(const absl::Status& error) {
   if (absl::IsResourceExhausted(error)) return sys::kMoreDescriptors;
   if (absl::IsNotFound(error)) return "mount /proc; the kernel needs CONFIG_HAVE_ARCH_TRACEHOOK";
-  return "make the process dumpable (prctl PR_SET_DUMPABLE)";
+  // PR_GET_DUMPABLE returns 0, 1 or 2 (fs.suid_dumpable). Unless it is 1, the files belong to root (task_dump_owner).
+  constexpr int kDumpable = 1;
+  const int dumpable = sys::kernel().prctl(PR_GET_DUMPABLE, 0);
+  if (dumpable >= 0 && dumpable != kDumpable) return "make the process dumpable (prctl PR_SET_DUMPABLE)";
+  return "permit the file in the sandbox or security module that refuses it";
 }
 
 bool ParseHex(std::string_view text, uint64_t& value) {

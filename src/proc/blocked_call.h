@@ -29,8 +29,8 @@ std::optional<BlockedCall> ParseBlockedCall(std::string_view text);
 std::optional<BlockedCall> ReadBlockedCall(pid_t tid);
 
 // Returns OK, or why ReadBlockedCall fails for each thread, with the remedy: PermissionDenied in a process that is not
-// dumpable, because /proc then belongs to root; NotFound if the kernel has no such file (CONFIG_HAVE_ARCH_TRACEHOOK);
-// ResourceExhausted without a descriptor.
+// dumpable, because /proc then belongs to root, and if a seccomp filter refuses the file; NotFound if the kernel has no
+// such file (CONFIG_HAVE_ARCH_TRACEHOOK); ResourceExhausted without a descriptor.
 absl::Status CanReadBlockedCalls();
 
 // Return how often a thread has run: the third number of its schedstat file ("1234 567 89"), and the sum of the two

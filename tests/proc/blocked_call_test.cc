@@ -1,8 +1,10 @@
 // What blocked threads say of themselves: text from hostile hands, and threads that wait.
 #include "src/proc/blocked_call.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,12 +14,15 @@
 #include <catch2/catch.hpp>
 #include <functional>
 #include <random>
+#include <string>
 #include <string_view>
 #include <thread>
 
 #include "src/sys/describe_call.h"
+#include "tests/support/fake_kernel.h"
 #include "tests/support/skip.h"
 #include "tests/support/spinning_thread.h"
+#include "tests/support/work.h"
 #include "tests/sys/in_child.h"
 
 namespace perfkit::proc {
@@ -91,6 +96,12 @@ std::optional<BlockedCall> AwaitBlocked(pid_t tid, const Wait& wait) {
   return std::nullopt;
 }
 
+// join returns before procfs has forgotten the thread.
+void JoinUntilGone(std::thread& thread, pid_t tid) {
+  thread.join();
+  testing::AwaitEnd(tid);
+}
+
 TEST_CASE("threads that wait say in which call, and where their stacks are", "[blocked_call][law]") {
   static int ends[2];
   static std::atomic<bool> awake{false};
@@ -136,7 +147,7 @@ TEST_CASE("threads that wait say in which call, and where their stacks are", "[b
     awake = true;
     if (wait.name == std::string_view("futex")) pthread_mutex_unlock(&mutex);
     if (wait.name == std::string_view("read") || wait.name == std::string_view("poll")) (void)!write(ends[1], "x", 1);
-    waiter.join();
+    JoinUntilGone(waiter, tid);
     if (char byte = 0; wait.name == std::string_view("poll")) (void)!read(ends[0], &byte, 1);
     const bool readable = access("/proc/self/task", R_OK) == 0 && access("/proc/self/syscall", R_OK) == 0;
     if (!readable) SKIP_TEST("/proc/self/syscall cannot be read");
@@ -159,6 +170,22 @@ TEST_CASE("without a descriptor the remedy for unreadable calls is a descriptor"
           const absl::Status status = CanReadBlockedCalls();
           return absl::IsResourceExhausted(status) && status.message().find("ulimit -n") != std::string_view::npos;
         }) == 0);
+}
+
+TEST_CASE("a process that is dumpable is not advised to become so", "[blocked_call]") {
+  for (const int dumpable : {0, 1}) {
+    INFO("dumpable " << dumpable);
+    CHECK(testing::InChild([dumpable] {
+            prctl(PR_SET_DUMPABLE, dumpable);
+            testing::FakeKernel fake;
+            fake.FailAll(testing::Call::kOpen, EPERM);  // as a filter does
+            const absl::Status status = CanReadBlockedCalls();
+            const std::string text(status.message());
+            return absl::IsPermissionDenied(status) &&
+                   (text.find("dumpable") == std::string::npos) == (dumpable == 1) &&
+                   (text.find("sandbox") != std::string::npos) == (dumpable == 1);
+          }) == 0);
+  }
 }
 
 TEST_CASE("a thread that makes no call is blocked in none", "[blocked_call][law]") {
