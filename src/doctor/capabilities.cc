@@ -5,6 +5,8 @@
 // need one are tried at all (Context::has_pmu).
 #include "perfkit/capabilities.h"
 
+#include <errno.h>
+
 #include <array>
 #include <utility>
 
@@ -91,12 +93,20 @@ std::string CauseHere(const absl::Status& status, const sys::Rights& rights) {
 }
 
 // Returns the remedy. A right or a limit that is in the way has its own remedy, which was tried: a PMU cannot be found
-// if no event may be opened.
-std::string RemedyHere(const Row& row, const doctor::Finding& finding) {
+// if no event may be opened, or there is no perf_event_open.
+std::string RemedyHere(const Row& row, const doctor::Finding& finding, const doctor::Context& context) {
+  const bool is_no_call = sys::ErrnoOf(finding.status) == ENOSYS;
+  if (is_no_call && !context.has_perf && row.id != Id::kPerf) return doctor::kSeePerf;
   if (!finding.remedy.empty()) return finding.remedy;
-  const bool in_the_way = absl::IsPermissionDenied(finding.status) || absl::IsResourceExhausted(finding.status);
+  const bool in_the_way =
+      is_no_call || absl::IsPermissionDenied(finding.status) || absl::IsResourceExhausted(finding.status);
   std::string remedy = in_the_way ? sys::RemedyOf(finding.status) : "";
   if (remedy.empty()) remedy = row.remedy;
+  const std::string_view where = sys::WhereRightsCount(remedy, context.rights);
+  if (!where.empty() && remedy.find(where) == std::string::npos) {
+    if (remedy.ends_with('.')) remedy.pop_back();
+    remedy += std::string(where) + ".";
+  }
   return *row.until == '\0' ? remedy : remedy + " " + row.until;
 }
 
@@ -112,7 +122,7 @@ Capability Try(const Row& row, doctor::Context& context) {
                         .status = finding.status};
   if (capability.state != CapabilityState::kMissing) return capability;
   if (capability.cause.empty()) capability.cause = CauseHere(capability.status, context.rights);
-  capability.remedy = RemedyHere(row, finding);
+  capability.remedy = RemedyHere(row, finding, context);
   return capability;
 }
 

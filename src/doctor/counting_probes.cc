@@ -1,5 +1,7 @@
 // Probes of counting: what may be counted, and on whose behalf. Probes of rights open the least that needs the right,
 // without the retries that would restrict an event to what is permitted (try_open.h): a retry would hide the answer.
+#include <errno.h>
+
 #include <optional>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "src/open/task_cpu.h"
 #include "src/proc/threads.h"
 #include "src/sys/files.h"
+#include "src/sys/perf_error.h"
 
 namespace perfkit::doctor {
 namespace {
@@ -57,6 +60,7 @@ std::optional<pid_t> SomeoneElses(const Context& context) {
 
 Finding ProbePerf(Context& context) {
   absl::Status status = TryToOpen(SoftwareAttr(sys::kSwTaskClock), {}, "task-clock:u on this thread", context.rights);
+  context.has_perf = sys::ErrnoOf(status) != ENOSYS;
   if (!status.ok()) return Finding::Missing(std::move(status));
   return Finding::Present(sys::DescribeRights(context.rights));
 }
@@ -71,7 +75,7 @@ Finding ProbePmu(Context& context) {
 }
 
 Finding ProbeUserReads(Context& context) {
-  if (!context.has_pmu) return NeedsPmu();
+  if (!context.has_pmu) return NeedsPmu(context);
   open::OpenRequest request;
   request.attr.exclude_kernel = request.attr.exclude_hv = 1;
   request.attr.config = event::kInstructions.config;
@@ -102,7 +106,7 @@ Finding ProbeKernelCounting(Context& context) {
 
 Finding ProbeCpuWide(Context& context) {
   const absl::StatusOr<std::vector<open::TaskCpu>> task_cpus = open::TaskCpusOf(Target::System());
-  if (!task_cpus.ok()) return Finding::Missing(task_cpus.status());
+  if (!task_cpus.ok()) return Finding::Unnamed(task_cpus.status());
   size_t opened = 0;
   absl::Status last;
   for (const open::TaskCpu& task_cpu : *task_cpus) {

@@ -24,12 +24,12 @@ constexpr std::string_view kRawInstructions = "";
 
 }  // namespace
 
-std::vector<Example> ExamplesHere(const Workload& workload) {
+std::vector<Example> ExamplesHere(const Workload& workload, const std::string& proc) {
   std::vector<Example> examples;
   if (!kRawInstructions.empty()) examples.push_back({EventCategory::kRaw, "rNNN", std::string(kRawInstructions)});
   examples.push_back({EventCategory::kBreakpoint, "mem:ADDRESS/LENGTH:rwx",
                       absl::StrFormat("mem:0x%x/4:w", reinterpret_cast<uintptr_t>(workload.watched_word()))});
-  if (const std::optional<FileLocation> location = FileLocationOf(Workload::ProbedFunction())) {
+  if (const std::optional<FileLocation> location = FileLocationOf(Workload::ProbedFunction(), proc)) {
     examples.push_back({EventCategory::kUprobe, "uprobe:FILE:SYMBOL or FILE+OFFSET",
                         absl::StrFormat("uprobe:%s+0x%x", location->path, location->offset)});
   }

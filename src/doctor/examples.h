@@ -17,7 +17,7 @@ struct Example {
 };
 
 // Returns a raw event that counts instructions on this kind of CPU, the watched word, and the probed function. Leaves
-// out forms without an example on this machine.
-std::vector<Example> ExamplesHere(const Workload& workload);
+// out forms without an example on this machine. `proc`: where procfs is mounted.
+std::vector<Example> ExamplesHere(const Workload& workload, const std::string& proc = "/proc");
 
 }  // namespace perfkit::doctor

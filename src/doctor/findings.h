@@ -7,9 +7,13 @@
 #include "absl/status/status.h"
 #include "perfkit/capabilities.h"
 #include "src/doctor/workload.h"
+#include "src/sys/perf_error.h"
 #include "src/sys/rights.h"
 
 namespace perfkit::doctor {
+
+// The remedy of all rows but the first if there is no perf_event_open.
+inline constexpr char kSeePerf[] = "See performance events.";
 
 // What is known before the first probe, and what all probes may use.
 struct Context {
@@ -17,6 +21,7 @@ struct Context {
   std::string proc = "/proc";
   std::string sysfs = "/sys";
   Workload workload;
+  bool has_perf = true;  // There is a perf_event_open, if only to refuse. Set by the first probe.
   bool has_pmu = false;  // Set by the probe of the PMU; later probes need it.
 };
 
@@ -37,10 +42,23 @@ struct Finding {
   static Finding Missing(absl::Status status, std::string cause = {}) {
     return {CapabilityState::kMissing, std::move(status), {}, std::move(cause), {}};
   }
+  // Missing because what was to be tried could not be looked up: its own remedy is no use then.
+  static Finding Unnamed(absl::Status status) {
+    std::string remedy = sys::RemedyOf(status);
+    return {CapabilityState::kMissing, std::move(status), {}, {}, std::move(remedy)};
+  }
 };
 
+// The finding of probes that are of no use in a kernel or sandbox without perf_event_open.
+inline Finding NeedsPerf() {
+  Finding finding = Finding::Missing(absl::UnavailableError("this kernel or sandbox has no perf_event_open"));
+  finding.remedy = kSeePerf;
+  return finding;
+}
+
 // The finding of probes that need hardware events on a machine without a PMU.
-inline Finding NeedsPmu() {
+inline Finding NeedsPmu(const Context& context) {
+  if (!context.has_perf) return NeedsPerf();
   Finding finding = Finding::Missing(absl::UnavailableError("there are no hardware counters"));
   finding.remedy = "See hardware counters.";
   return finding;

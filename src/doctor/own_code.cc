@@ -12,6 +12,7 @@ namespace {
 
 struct Search {
   uintptr_t address;
+  const std::string& proc;
   std::optional<FileLocation> found;
 };
 
@@ -24,7 +25,8 @@ int LookInModule(dl_phdr_info* module, size_t, void* argument) {
     if (header.p_type != PT_LOAD || search.address < start || search.address - start >= header.p_filesz) continue;
     // The program itself has no name here; p_filesz leaves out .bss, which is in no file.
     const bool is_program = module->dlpi_name == nullptr || module->dlpi_name[0] == '\0';
-    search.found = {is_program ? "/proc/self/exe" : module->dlpi_name, search.address - start + header.p_offset};
+    search.found = {is_program ? search.proc + "/self/exe" : module->dlpi_name,
+                    search.address - start + header.p_offset};
     return 1;
   }
   return 0;
@@ -32,8 +34,8 @@ int LookInModule(dl_phdr_info* module, size_t, void* argument) {
 
 }  // namespace
 
-std::optional<FileLocation> FileLocationOf(const void* code) {
-  Search search{reinterpret_cast<uintptr_t>(code), std::nullopt};
+std::optional<FileLocation> FileLocationOf(const void* code, const std::string& proc) {
+  Search search{reinterpret_cast<uintptr_t>(code), proc, std::nullopt};
   const sys::ForkBlocker fork_blocker;  // dl_iterate_phdr holds a lock that fork does not reset in a child.
   dl_iterate_phdr(LookInModule, &search);
   return search.found;

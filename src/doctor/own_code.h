@@ -12,7 +12,8 @@ struct FileLocation {
   uint64_t offset = 0;
 };
 
-// Returns the file and offset from which `code` was mapped; nullopt if it is in no loaded program or library.
-std::optional<FileLocation> FileLocationOf(const void* code);
+// Returns the file and offset from which `code` was mapped; nullopt if it is in no loaded program or library. `proc`:
+// where procfs is mounted.
+std::optional<FileLocation> FileLocationOf(const void* code, const std::string& proc = "/proc");
 
 }  // namespace perfkit::doctor

@@ -67,33 +67,43 @@ Finding ProbeRingMemory(Context& context) {
   std::vector<open::LiveRing> rings;
   size_t pages = 0;
   absl::Status last;
-  for (uint32_t data_pages = kLargestPages; data_pages > 0 && pages < kMaxPages;) {
+  bool ran_out = false;
+  for (uint32_t data_pages = kLargestPages; data_pages > 0 && pages < kMaxPages && !ran_out;) {
     absl::StatusOr<open::LiveRing> ring = open::LiveRing::Open(request, data_pages, context.rights);
     if (ring.ok()) {
       rings.push_back(*std::move(ring));
       pages += data_pages + 1;
     } else {
       last = ring.status();
+      ran_out = LacksDescriptor(last);
       // Data pages are a power of two; the user page of each ring is accounted, too.
       data_pages /= 2;
     }
   }
   if (pages == 0) return Finding::Missing(std::move(last));
-  return Finding::Present(absl::StrFormat("%s%s KiB: %s rings of the smallest size (2 pages)",
-                                          pages < kMaxPages ? "" : "more than ",
-                                          FormatNumber(pages * sys::PageSize() / 1024), FormatNumber(pages / 2)));
+  const char* const more = ran_out ? "at least " : pages < kMaxPages ? "" : "more than ";
+  return Finding::Present(absl::StrFormat("%s%s KiB: %s rings of the smallest size (2 pages)%s", more,
+                                          FormatNumber(pages * sys::PageSize() / 1024), FormatNumber(pages / 2),
+                                          ran_out ? "; descriptors ran out" : ""));
 }
 
 Finding ProbeDescriptors(Context& context) {
   constexpr uint64_t kFewest = 64;
   rlimit limit{};
   if (sys::kernel().getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    return Finding::Missing(absl::InternalError("getrlimit failed"), "the limit cannot be read");
+    Finding finding = Finding::Missing(absl::ErrnoToStatus(errno, "getrlimit(RLIMIT_NOFILE)"));
+    finding.cause = absl::StrFormat("the limit cannot be read: %s", finding.status.message());
+    finding.remedy = "Permit prlimit64 and getrlimit in the seccomp profile of the container or sandbox.";
+    return finding;
   }
-  const auto open = sys::ListFolder(context.proc + "/self/fd");
-  const uint64_t used = open.ok() ? open->size() : 0;
-  const uint64_t left = limit.rlim_cur > used ? limit.rlim_cur - used : 0;
-  std::string text = absl::StrFormat("%s of %s left", FormatNumber(left), FormatNumber(limit.rlim_cur));
+  const absl::StatusOr<uint64_t> used = sys::CountDescriptors(limit.rlim_cur, context.proc);
+  // If the folder cannot be opened for lack of a descriptor, none is left.
+  const bool is_known = used.ok() || absl::IsResourceExhausted(used.status());
+  const uint64_t left = is_known ? limit.rlim_cur - used.value_or(limit.rlim_cur) : limit.rlim_cur;
+  const std::string number = FormatNumber(limit.rlim_cur);
+  std::string text = is_known ? absl::StrFormat("%s of %s left", FormatNumber(left), number)
+                              : absl::StrFormat("the limit is %s; how many are open is unknown: %s", number,
+                                                std::string(used.status().message()));
   if (left >= kFewest) return Finding::Present(std::move(text));
   return Finding::Missing(absl::ResourceExhaustedError(text), text);
 }
@@ -121,7 +131,7 @@ Finding ProbeFormatLost(Context& context) {
 }
 
 Finding ProbePreciseSampling(Context& context) {
-  if (!context.has_pmu) return NeedsPmu();
+  if (!context.has_pmu) return NeedsPmu(context);
   sys::PerfEventAttr attr = Cycles();
   std::string best;
   for (unsigned precise = 1; precise <= 3; ++precise) {
@@ -138,7 +148,7 @@ Finding ProbePreciseSampling(Context& context) {
 }
 
 Finding ProbeBranchStacks(Context& context) {
-  if (!context.has_pmu) return NeedsPmu();
+  if (!context.has_pmu) return NeedsPmu(context);
   sys::PerfEventAttr attr = Cycles();
   attr.sample_type = sys::kSampleBranchStack;
   attr.branch_sample_type = sys::kBranchUser | sys::kBranchAny;

@@ -1,7 +1,11 @@
 // Opens the event and closes it at once: whether the kernel accepts the attr is the whole answer.
 #include "src/doctor/try_open.h"
 
+#include <errno.h>
+
 #include <utility>
+
+#include "src/sys/perf_error.h"
 
 namespace perfkit::doctor {
 
@@ -19,6 +23,11 @@ absl::Status TryToOpen(const sys::PerfEventAttr& attr, const open::TaskCpu& task
   if (event.ok() && event->with_children)
     return absl::UnavailableError(request.asked + ": this kernel does not know it");
   return event.status();
+}
+
+bool LacksDescriptor(const absl::Status& status) {
+  const int error = sys::ErrnoOf(status);
+  return error == EMFILE || error == ENFILE;
 }
 
 sys::PerfEventAttr SoftwareAttr(uint64_t config, bool user_only) {

@@ -13,6 +13,9 @@ namespace perfkit::doctor {
 absl::Status TryToOpen(const sys::PerfEventAttr& attr, const open::TaskCpu& task_cpu, std::string asked,
                        const sys::Rights& rights);
 
+// Returns true for an error of an event that failed because this process or the machine has no descriptor left.
+bool LacksDescriptor(const absl::Status& status);
+
 // Returns the attr of a software event; it covers user space only unless `user_only` is false.
 sys::PerfEventAttr SoftwareAttr(uint64_t config, bool user_only = true);
 

@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -174,6 +177,45 @@ TEST_CASE("without perf at all the report still stands", "[capabilities]") {
   }
   CHECK(all.of(Id::kPerf).remedy.find("getrusage") != std::string::npos);
   CHECK(fake.Leaks() == "");
+}
+
+TEST_CASE("without perf at all the only remedy is to have it", "[capabilities]") {
+  FakeKernel fake;
+  fake.FailAll(Call::kPerfEventOpen, ENOSYS);
+  for (const Capability& row : ProbeCapabilities().rows) {
+    INFO(row.name << ": " << row.cause << "; " << row.remedy);
+    // Other users' tasks are not tried if there are none in sight; the others need no perf event.
+    if (row.id == Id::kOtherUsers || row.id == Id::kDescriptors || row.id == Id::kRseq) continue;
+    CHECK(row.state == CapabilityState::kMissing);
+    if (row.id == Id::kPerf) {
+      CHECK(row.remedy.find("seccomp profile") != std::string::npos);
+      CHECK(row.remedy.find("perf_event_paranoid") == std::string::npos);
+    } else {
+      CHECK(row.remedy == "See performance events.");
+    }
+  }
+}
+
+TEST_CASE("in a user namespace, rights are advised outside of it", "[capabilities]") {
+  constexpr int kMayNot = 77;
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWUSER) != 0) _exit(kMayNot);
+    for (const Capability& row : ProbeCapabilities().rows) {
+      if (row.remedy.find("CAP_") == std::string::npos) continue;
+      if (row.remedy.find("outside of this user namespace") == std::string::npos) {
+        printf("%s: %s\n", std::string(row.name).c_str(), row.remedy.c_str());
+        std::fflush(nullptr);
+        _exit(1);
+      }
+    }
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kMayNot) SKIP_TEST("user namespaces are not permitted here");
+  CHECK(status == 0);
 }
 
 TEST_CASE("a filter on perf_event_open is not taken for a missing PMU or an old kernel", "[capabilities]") {

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "perfkit/target.h"
 #include "src/base/number.h"
@@ -56,12 +58,8 @@ uint64_t KibOf(std::string found) {
 size_t g_ring_room = 0;
 std::map<void*, size_t> g_ring_sizes;
 
-TEST_CASE("rings are held until no further one fits", "[capabilities]") {
-  constexpr size_t kPages = 700;
-  Context context{.rights = sys::ReadRights(), .workload = {}};
-  if (ProbePerf(context).state != CapabilityState::kPresent) SKIP_TEST("this process may not open perf events");
-  FakeKernel fake;
-  g_ring_room = kPages * sys::PageSize();
+void LimitRings(FakeKernel& fake, size_t pages) {
+  g_ring_room = pages * sys::PageSize();
   g_ring_sizes.clear();
   fake.below().mmap = [](void* address, size_t size, int protection, int flags, int fd, off_t offset) {
     if (fd < 0) return sys::kLinux.mmap(address, size, protection, flags, fd, offset);
@@ -82,6 +80,14 @@ TEST_CASE("rings are held until no further one fits", "[capabilities]") {
     }
     return sys::kLinux.munmap(at, size);
   };
+}
+
+TEST_CASE("rings are held until no further one fits", "[capabilities]") {
+  constexpr size_t kPages = 700;
+  Context context{.rights = sys::ReadRights(), .workload = {}};
+  if (ProbePerf(context).state != CapabilityState::kPresent) SKIP_TEST("this process may not open perf events");
+  FakeKernel fake;
+  LimitRings(fake, kPages);
   const Finding finding = ProbeRingMemory(context);
   INFO(finding.status);
   // 513, 129, 33, 17, 5 and 3 pages.
@@ -89,6 +95,67 @@ TEST_CASE("rings are held until no further one fits", "[capabilities]") {
   CHECK(finding.found.find("350 rings") != std::string::npos);
   CHECK(g_ring_room == kPages * sys::PageSize());
   CHECK(fake.Leaks() == "");
+}
+
+// A kernel that lets `g_most` events be open at once, and answers `g_error` to more. Breakpoints are clocks, which each
+// machine has.
+std::set<int> g_events;
+size_t g_most = 0;
+int g_error = 0;
+
+void LimitEvents(FakeKernel& fake, size_t most, int error) {
+  g_events.clear();
+  g_most = most;
+  g_error = error;
+  fake.below().perf_event_open = [](const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group,
+                                    unsigned long flags) {
+    if (g_events.size() >= g_most) {
+      errno = g_error;
+      return -1;
+    }
+    sys::PerfEventAttr clock = *attr;
+    if (attr->type == sys::kTypeBreakpoint) {
+      clock.type = sys::kTypeSoftware;
+      clock.config = sys::kSwTaskClock;
+      clock.config1 = clock.config2 = clock.bp_type = 0;
+    }
+    const int fd = sys::kLinux.perf_event_open(&clock, pid, cpu, group, flags);
+    if (fd >= 0) g_events.insert(fd);
+    return fd;
+  };
+  fake.below().close = [](int fd) {
+    g_events.erase(fd);
+    return sys::kLinux.close(fd);
+  };
+}
+
+TEST_CASE("if descriptors run out, the number of breakpoints is a lower bound", "[capabilities]") {
+  constexpr size_t kMost = 3;
+  Context context{.rights = sys::ReadRights(), .workload = {}};
+  if (ProbePerf(context).state != CapabilityState::kPresent) SKIP_TEST("this process may not open perf events");
+  FakeKernel fake;
+  LimitEvents(fake, kMost, ENOSPC);
+  CHECK(ProbeBreakpoints(context).found == "3 at once on a thread");
+  for (const int error : {EMFILE, ENFILE}) {
+    LimitEvents(fake, kMost, error);
+    CHECK(ProbeBreakpoints(context).found == "at least 3 at once on a thread; descriptors ran out");
+  }
+}
+
+TEST_CASE("without descriptors, ring memory is what was mapped, or more", "[capabilities]") {
+  constexpr size_t kRoom = 1 << 14, kMapped = 2 * 1025;  // pages
+  Context context{.rights = sys::ReadRights(), .workload = {}};
+  if (ProbePerf(context).state != CapabilityState::kPresent) SKIP_TEST("this process may not open perf events");
+  FakeKernel fake;
+  LimitRings(fake, kRoom);
+  LimitEvents(fake, 2, EMFILE);
+  const std::string found = ProbeRingMemory(context).found;
+  INFO(found);
+  CHECK(found.starts_with("at least "));
+  CHECK(found.ends_with("; descriptors ran out"));
+  CHECK(KibOf(found.substr(std::string_view("at least ").size())) == kMapped * sys::PageSize() / 1024);
+  LimitEvents(fake, 0, EMFILE);
+  CHECK(absl::IsResourceExhausted(ProbeRingMemory(context).status));
 }
 
 // perf_mmap in kernel/events/core.c: kernel.perf_event_mlock_kb for each CPU that is online, for all of a user's rings;
