@@ -47,7 +47,7 @@ enum class Outcome : uint8_t { kPass, kFail, kUnmeasurable };
 struct Verdict {
   Outcome outcome = Outcome::kPass;
   std::string why;        // The limit, the counts and the read path; or why there is no count.
-  bool required = false;  // Unmeasurable, and PERFKIT_REQUIRE names the event: counts as a failure.
+  bool required = false;  // Unmeasurable, and PERFKIT_REQUIRE names the event or is wrong: counts as a failure.
 };
 Verdict And(const Verdict& a, const Verdict& b);
 Verdict Not(const Verdict& verdict);

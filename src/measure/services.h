@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,5 +23,14 @@ absl::Status EditTextFile(const std::string& path,
 
 // Returns the machine's name; "" if it has none.
 std::string HostName();
+
+// Returns the canonical name of a generic event: "cycles" for "cpu-cycles". Returns `name` itself for all others.
+std::string_view CanonicalEventName(std::string_view name);
+
+// Returns true if `name` is that of an event, without modifiers, on this machine or another.
+bool IsEventName(std::string_view name);
+
+// Returns true if only the case of letters, a "_" for a "-", or one letter too many or too few makes the difference.
+bool IsMisprintOf(std::string_view typed, std::string_view name);
 
 }  // namespace perfkit::detail

@@ -136,8 +136,8 @@ TEST_CASE("PERFKIT_REQUIRE makes unmeasurable a failure, by event or for all", "
   CHECK(required("cycles, instructions "));
   CHECK_FALSE(required("cycles"));
   CHECK_FALSE(required(""));
-  CHECK_FALSE(required("ref-instructions"));
-  CHECK_FALSE(required("Instructiond"));  // as dTLB-loads and iTLB-loads
+  CHECK_FALSE(required(" , ,"));
+  CHECK_FALSE(required("ref-cycles"));
   for (const char* misprint : {"instruction", "Instructions", "cycles,instructionss", "All", "al"}) {
     CHECK(required(misprint));
   }
@@ -145,6 +145,58 @@ TEST_CASE("PERFKIT_REQUIRE makes unmeasurable a failure, by event or for all", "
 }
 
 TEST_CASE("ratios of steady events are numbers, of noisy ones intervals over pairs", "[judge]") {
+TEST_CASE("a word in PERFKIT_REQUIRE that names no event fails what is unmeasurable, and only that", "[judge]") {
+  const Measurement m{{Unmeasured(kInstructions), Measured(kAllocations, {3})}};
+  const auto judge = [&](const std::string& value) {
+    const Environment environment("PERFKIT_REQUIRE", value.c_str());
+    CHECK(JudgeCosts(m, 3, kAllocations).outcome == kP);
+    return JudgeCosts(m, UpTo(1), kInstructions);
+  };
+  for (const std::string word :
+       {"instructions cycles", "instructions;cycles", "cycles:u", "cycles:", "ref-instructions", "Instructiond",
+        "cylces", "everything", "1", "instructions/cycles"}) {
+    INFO(word);
+    for (const std::string& list : {word, "cycles," + word, word + ",cycles"}) {
+      const Verdict verdict = judge(list);
+      CHECK(verdict.required);
+      CHECK(verdict.why.find("PERFKIT_REQUIRE has \"" + word + "\"") != std::string::npos);
+      CHECK(verdict.why.find("Remedy: ") != std::string::npos);
+    }
+  }
+  // Names and aliases of other events, also of such as this machine lacks.
+  for (const char* word : {"cycles", "cpu-cycles", "cs", "l1d-read-miss", "system-calls", "calls", "allocations",
+                           "r01c0", "rchar", "raw_syscalls:sys_enter"}) {
+    INFO(word);
+    CHECK_FALSE(judge(word).required);
+  }
+}
+
+TEST_CASE("an alias in PERFKIT_REQUIRE is its event", "[judge]") {
+  const auto required = [](const EventType& event, const char* value) {
+    const Environment environment("PERFKIT_REQUIRE", value);
+    const Measurement m{{Unmeasured(event)}};
+    return JudgeUses({m, m}, 1, event).required;
+  };
+  CHECK(required(kCycles, "cpu-cycles"));
+  CHECK(required(kPageFaults, "faults"));
+  CHECK(required(kContextSwitches, "task-clock,cs"));
+  CHECK(required(kBranches, "branch-instructions"));
+  CHECK(required(kL1DcacheLoadMisses, "l1d-read-miss"));
+  CHECK_FALSE(required(kCycles, "faults"));
+  CHECK_FALSE(required(kRefCycles, "cpu-cycles"));
+}
+
+TEST_CASE("a metric that PERFKIT_REQUIRE names is required, whatever it lacks", "[metric]") {
+  const Measurement m{{Unmeasured(kInstructions), Measured(kAllocations, {3})}};
+  const auto required = [&](const char* value) {
+    const Environment environment("PERFKIT_REQUIRE", value);
+    return JudgeMetric(m, "mine = instructions / allocations", {0, 1}).required;
+  };
+  CHECK(required("mine"));
+  CHECK(required("instructions"));
+  CHECK_FALSE(required("allocations"));  // which was measured
+}
+
   const Comparison exact{{{Measured(kAllocations, {9, 9})}}, {{Measured(kAllocations, {10, 10})}}};
   CHECK(JudgeUses(exact, 0.9, kAllocations).outcome == kP);
   CHECK(JudgeUses(exact, 0.89, kAllocations).outcome == kF);

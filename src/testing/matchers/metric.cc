@@ -3,6 +3,7 @@
 #include "perfkit/metric.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -39,13 +40,14 @@ std::string RangeText(const Interval& range) {
 // Finds the costs of the metric's events. Returns false, with a verdict, if one has no number.
 bool FindCosts(const Metric& metric, const Measurement& measurement, std::vector<const Cost*>& costs,
                Verdict& why_not) {
+  const std::span<const std::string> also(&metric.name(), 1);
   for (const std::string& name : metric.events()) {
     const auto has_name = [&](const Cost& cost) { return cost.event.name == name; };
     const auto found = std::ranges::find_if(measurement.costs, has_name);
     EventType named;
     named.name = name;
     const Cost* const cost =
-        FindMeasured(measurement, found == measurement.costs.end() ? named : found->event, why_not);
+        FindMeasured(measurement, found == measurement.costs.end() ? named : found->event, why_not, also);
     if (cost == nullptr) return false;
     costs.push_back(cost);
   }
@@ -54,12 +56,9 @@ bool FindCosts(const Metric& metric, const Measurement& measurement, std::vector
 
 // PERFKIT_REQUIRE may name the metric, or one of its events.
 Verdict UnmeasurableMetric(const Metric& metric, const std::string& reason) {
-  const auto required = std::ranges::find_if(metric.events(), matchers::IsRequired);
   EventType named;
   named.name = metric.name();
-  if (required == metric.events().end() || matchers::IsRequired(named.name)) return Unmeasurable(named, reason);
-  named.name = *required;
-  return Unmeasurable(named, metric.name() + ": " + reason);
+  return Unmeasurable(named, reason, metric.events());
 }
 
 }  // namespace
@@ -69,6 +68,9 @@ Verdict JudgeMetric(const Measurement& measurement, std::string_view text, Inter
   if (!metric.ok()) return {Outcome::kFail, std::string(metric.status().message())};
   if (metric->needs_elapsed_time()) {
     return {Outcome::kFail, metric->name() + ": a measurement has no elapsed time: measure task-clock"};
+  }
+  if (std::isnan(range.low) || std::isnan(range.high)) {
+    return {Outcome::kFail, absl::StrFormat("%s: the limit %s is not a number", metric->name(), RangeText(range))};
   }
   std::vector<const Cost*> costs;
   Verdict why_not;

@@ -6,7 +6,6 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_format.h"
-#include "src/base/nearest.h"
 #include "src/base/text.h"
 #include "src/measure/services.h"
 
@@ -19,50 +18,54 @@ std::string ThisMachine() {
 
 namespace {
 
-// Returns true if `is_it` is true for one of the names in PERFKIT_REQUIRE, which are separated by commas.
-bool AnyRequired(absl::FunctionRef<bool(std::string_view name)> is_it) {
+// Calls `visit` with each word of PERFKIT_REQUIRE, which are separated by commas.
+void ForEachRequired(absl::FunctionRef<void(std::string_view word)> visit) {
   const char* const value = std::getenv("PERFKIT_REQUIRE");
-  std::string_view rest = value == nullptr ? "" : value;
-  while (!rest.empty()) {
-    const std::string_view word = rest.substr(0, rest.find(','));
-    if (is_it(base::Trim(word))) return true;
-    rest.remove_prefix(word.size() == rest.size() ? word.size() : word.size() + 1);  // No comma follows the last name.
-  }
-  return false;
+  base::ForEachPiece(value == nullptr ? "" : value, ',', [&](std::string_view piece) {
+    if (const std::string_view word = base::Trim(piece); !word.empty()) visit(word);
+  });
 }
 
-// Returns true if only the case of letters, a "_" for a "-", or one letter too many or too few makes the difference.
-// The names of two events that differ by one letter have the same length: dTLB-loads, iTLB-loads.
-bool IsMisprintOf(std::string_view typed, std::string_view name) {
-  std::string dashed(typed);
-  std::ranges::replace(dashed, '_', '-');
-  const size_t distance = base::EditDistance(dashed, name);
-  return typed != name && !typed.empty() && (distance == 0 || (distance == 1 && dashed.size() != name.size()));
+// Whole names are compared, so that "cycles" does not require "ref-cycles".
+bool IsRequired(std::string_view event, std::span<const std::string> also) {
+  bool required = false;
+  ForEachRequired([&](std::string_view word) {
+    required |= word == "all" || word == event ||
+                detail::CanonicalEventName(word) == detail::CanonicalEventName(event) ||
+                std::ranges::find(also, word) != also.end();
+  });
+  return required;
+}
+
+// Returns the text about `word`, which is no event, in a remark on `event`.
+std::string TextOfWrong(std::string_view word, std::string_view event) {
+  for (const std::string_view meant : {std::string_view("all"), event}) {
+    if (detail::IsMisprintOf(word, meant)) return absl::StrFormat("\"%s\". Remedy: write %s", word, meant);
+  }
+  return absl::StrFormat("\"%s\", which is no event. Remedy: name events as instructions,cycles or write all", word);
+}
+
+// Returns a remark on the first word of PERFKIT_REQUIRE that is the name of no event; "" if there is none.
+std::string WrongWord(std::string_view event) {
+  std::string remark;
+  ForEachRequired([&](std::string_view word) {
+    if (!remark.empty() || detail::IsEventName(word)) return;
+    remark = absl::StrFormat(" (and PERFKIT_REQUIRE has %s)", TextOfWrong(word, event));
+  });
+  return remark;
 }
 
 }  // namespace
 
-// Whole names are compared, so that "cycles" does not require "ref-cycles".
-bool IsRequired(std::string_view event) {
-  return AnyRequired([&](std::string_view name) { return name == "all" || name == event; });
+// A word that is the name of no event would let the check pass that it asks for, whichever that is.
+Verdict Unmeasurable(const EventType& event, const std::string& reason, std::span<const std::string> also) {
+  const std::string remark =
+      IsRequired(event.name, also) ? " (and PERFKIT_REQUIRE asks for it)" : WrongWord(event.name);
+  return {Outcome::kUnmeasurable, absl::StrFormat("%s: %s%s", event.name, reason, remark), !remark.empty()};
 }
 
-// A name that is misspelt would let the check pass that it asks for.
-Verdict Unmeasurable(const EventType& event, const std::string& reason) {
-  const bool required = IsRequired(event.name);
-  std::string remark = required ? " (and PERFKIT_REQUIRE asks for it)" : "";
-  const bool misprint = !required && AnyRequired([&](std::string_view typed) {
-    for (const std::string_view name : {std::string_view("all"), std::string_view(event.name)}) {
-      if (!IsMisprintOf(typed, name)) continue;
-      remark = absl::StrFormat(" (and PERFKIT_REQUIRE has \"%s\". Remedy: write %s)", typed, name);
-      return true;
-    }
-    return false;
-  });
-  return {Outcome::kUnmeasurable, absl::StrFormat("%s: %s%s", event.name, reason, remark), required || misprint};
-}
-
-const Cost* FindMeasured(const Measurement& measurement, const EventType& event, Verdict& why_not) {
+const Cost* FindMeasured(const Measurement& measurement, const EventType& event, Verdict& why_not,
+                         std::span<const std::string> also) {
   const Cost* const cost = measurement.Find(event);
   if (cost == nullptr) {
     why_not = {Outcome::kFail,
@@ -70,7 +73,7 @@ const Cost* FindMeasured(const Measurement& measurement, const EventType& event,
     return nullptr;
   }
   if (cost->measured()) return cost;
-  why_not = Unmeasurable(event, cost->unmeasurable);
+  why_not = Unmeasurable(event, cost->unmeasurable, also);
   return nullptr;
 }
 
