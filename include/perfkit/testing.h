@@ -17,7 +17,7 @@
 //   GoogleTest, Catch2 v3   the test is marked as skipped, with the reason, and goes on; a later failure fails it
 //   Catch2 v2               a warning, and a closing tally on standard error
 //   any                     a failure, with PERFKIT_REQUIRE=all or a list of events (instructions,allocations) in the
-//                           environment
+//                           environment, or if that list has a word that is the name of no event
 //
 // Reports for machines contain the counts: GoogleTest's XML as properties perfkit.<event>, Catch2's XML and JUnit in
 // the captured output.
@@ -72,22 +72,26 @@ struct MachineEvent {
   EventType event;
   std::string_view machine;
 };
-// Returns `event` with a limit that applies on `machine` only: elsewhere the check is unmeasurable.
+// Returns `event` with a limit that applies on `machine` only: elsewhere the check is unmeasurable. If `machine` is "",
+// which names none, the check of a noisy event or a clock fails.
 constexpr MachineEvent On(std::string_view machine, const EventType& event) { return {event, machine}; }
 
 namespace detail {
 // Not defined. A call in a constant expression is a compile-time error, and the compiler's message has this name.
 void FixedLimitOnNoisyEventNeedsAMachine_UseOn();
+
+// Returns true if a limit on `event` may hold on any machine.
+constexpr bool MayHaveFixedLimit(const EventType& event) {
+  const EventClass event_class = ClassOf(event);
+  return event_class == EventClass::kExact || event_class == EventClass::kNearExact;
+}
 }  // namespace detail
 
 // An event that may have a fixed limit: an exact or near-exact event, or a noisy event or clock with the name of a
 // machine. Checked at compile time.
 struct LimitedEvent {
   consteval LimitedEvent(const EventType& named) : event(named) {  // NOLINT(google-explicit-constructor)
-    const EventClass event_class = ClassOf(named);
-    if (event_class != EventClass::kExact && event_class != EventClass::kNearExact) {
-      detail::FixedLimitOnNoisyEventNeedsAMachine_UseOn();
-    }
+    if (!detail::MayHaveFixedLimit(named)) detail::FixedLimitOnNoisyEventNeedsAMachine_UseOn();
   }
   LimitedEvent(const CallsEvent& calls) : event(calls) {}  // NOLINT(google-explicit-constructor)
   LimitedEvent(const MachineEvent& on)                     // NOLINT(google-explicit-constructor)
@@ -117,10 +121,11 @@ inline constexpr Growth kConstant = Growth::kConstant, kLogN = Growth::kLogN, kN
 // or a clock contains a limit.
 Verdict JudgeCosts(const Measurement& measurement, const Limit& limit, const LimitedEvent& event);
 // Passes if the subject costs at most `factor` times the reference. For a noisy event or a clock: unmeasurable if the
-// confidence interval contains the limit, or if the reference may cost 0.
+// confidence interval contains the limit, or if the reference may cost 0. Fails if `factor` is negative or no number.
 Verdict JudgeUses(const Comparison& comparison, double factor, const EventType& event);
 // Passes if the fitted exponent exceeds that of `growth` by at most 0.05 (noisy events and clocks: 0.15). Fails if the
-// largest size is less than 4 times the smallest.
+// largest size is less than 4 times the smallest, or if a size is 0. If the cost is 0 at some sizes only, it fails if
+// these are the smallest ones and growth is too fast even with 1 for 0, and otherwise is unmeasurable.
 Verdict JudgeGrowth(const ScalingResult& result, Growth growth, const EventType& event);
 // Passes if the metric `text` (metric.h) of the measured events lies in `range`. Its events are named as those of the
 // measurement. `machine` is as in On; "" means any. With a noisy event or a clock, fails if `machine` is "", and is
@@ -131,9 +136,10 @@ Verdict JudgeMetric(const Measurement& measurement, std::string_view text, Inter
                     std::string_view machine = "");
 // Compares each event with the number that was read by the same Cost::read_path (for noisy events: on the same machine)
 // and written to entry `name` of a JSON file. Passes if the whole interval of the cost is within `tolerance` of it.
-// Unmeasurable if there is no such number, or if a noisy interval contains the limit. With PERFKIT_BASELINE_UPDATE=1 in
-// the environment, writes the measured numbers into the entry instead, and keeps its others. Then fails if it can't
-// write, and is unmeasurable if a cost is.
+// Unmeasurable if there is no such number, or if a noisy interval contains the limit. With PERFKIT_BASELINE_UPDATE=1
+// (true, yes, on) in the environment, writes the measured numbers into the entry instead, and keeps its others. Then
+// fails if it can't write, and is unmeasurable if a cost is. Fails if `measurement` has no event, if `tolerance` is
+// negative or no number, if `file` is not a regular file, and if PERFKIT_BASELINE_UPDATE is neither a yes nor a no.
 Verdict JudgeBaseline(const Measurement& measurement, std::string_view name, Percent tolerance,
                       const std::string& file);
 
@@ -185,8 +191,7 @@ class CostMatcher {
             [a, b](const Subject& s) { return a.Check(s) || b.Check(s); }, a.at_.file, a.at_.line};
   }
   friend CostMatcher operator!(const CostMatcher& a) {
-    return {"not (" + a.description_ + ")", [a](const Subject& s) { return !a.Check(s); }, a.at_.file,
-            a.at_.line};
+    return {"not (" + a.description_ + ")", [a](const Subject& s) { return !a.Check(s); }, a.at_.file, a.at_.line};
   }
 
   // Catch2. It calls toString after match, so the text can include why the match failed.
@@ -227,7 +232,8 @@ std::string Describe(std::string_view metric, Interval range, std::string_view m
 // Matches if `event` costs what `limit` allows: UpTo(n), or exactly n.
 inline CostMatcher<Measurement> Costs(Limit limit, LimitedEvent event, const char* file = __builtin_FILE(),
                                       int line = __builtin_LINE()) {
-  return {detail::Describe(limit, event), [=](const Measurement& m) { return JudgeCosts(m, limit, event); }, file, line};
+  return {detail::Describe(limit, event), [=](const Measurement& m) { return JudgeCosts(m, limit, event); }, file,
+          line};
 }
 // Matches if `event` does not happen.
 inline CostMatcher<Measurement> Never(LimitedEvent event, const char* file = __builtin_FILE(),
@@ -238,12 +244,13 @@ inline CostMatcher<Measurement> Never(LimitedEvent event, const char* file = __b
 // Matches if the subject costs at most `factor` times the reference: JudgeUses.
 inline CostMatcher<Comparison> UsesUpTo(double factor, EventType event, const char* file = __builtin_FILE(),
                                         int line = __builtin_LINE()) {
-  return {detail::Describe(factor, event), [=](const Comparison& c) { return JudgeUses(c, factor, event); }, file, line};
+  return {detail::Describe(factor, event), [=](const Comparison& c) { return JudgeUses(c, factor, event); }, file,
+          line};
 }
 
 // Matches if the cost grows no faster with n than `growth`: JudgeGrowth.
-inline CostMatcher<ScalingResult> GrowsNoFasterThan(Growth growth, EventType event,
-                                                    const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+inline CostMatcher<ScalingResult> GrowsNoFasterThan(Growth growth, EventType event, const char* file = __builtin_FILE(),
+                                                    int line = __builtin_LINE()) {
   return {detail::Describe(growth, event), [=](const ScalingResult& r) { return JudgeGrowth(r, growth, event); }, file,
           line};
 }
@@ -252,7 +259,8 @@ inline CostMatcher<ScalingResult> GrowsNoFasterThan(Growth growth, EventType eve
 inline CostMatcher<Measurement> MetricIn(Interval range, std::string text, std::string machine = "",
                                          const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   std::string description = detail::Describe(text, range, machine);
-  return {std::move(description), [=](const Measurement& m) { return JudgeMetric(m, text, range, machine); }, file, line};
+  return {std::move(description), [=](const Measurement& m) { return JudgeMetric(m, text, range, machine); }, file,
+          line};
 }
 inline CostMatcher<Measurement> MetricUpTo(double limit, std::string text, std::string machine = "",
                                            const char* file = __builtin_FILE(), int line = __builtin_LINE()) {

@@ -1,6 +1,7 @@
 // Verdicts: three outcomes under all connectives, limits on every class, growth, ratios. On made-up measurements.
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <limits>
 
 #include "perfkit/testing.h"
 
@@ -78,8 +79,8 @@ TEST_CASE("numbers of clocks have their unit in each text", "[judge]") {
   Measurement m{{Measured(kTaskClock, {2'000, 2'000, 2'500})}};
   m.costs[0].empty = 40;
   const std::string cost =
-      "task-clock 2,000 ns (time, made up; least 2,000 ns, median 2,000 ns, most 2,500 ns of 3; 40 ns of an empty region "
-      "subtracted)";
+      "task-clock 2,000 ns (time, made up; least 2,000 ns, median 2,000 ns, most 2,500 ns of 3; 40 ns of an "
+      "empty region subtracted)";
   CHECK(m.ToString() == cost);
   CHECK(JudgeCosts(m, UpTo(1'000), clock).why == "limit up to 1,000 ns: " + cost);
   CHECK_THAT(JudgeCosts(m, UpTo(2'200), clock).why,
@@ -144,7 +145,6 @@ TEST_CASE("PERFKIT_REQUIRE makes unmeasurable a failure, by event or for all", "
   CHECK_FALSE(JudgeCosts(m, UpTo(1), kInstructions).required);
 }
 
-TEST_CASE("ratios of steady events are numbers, of noisy ones intervals over pairs", "[judge]") {
 TEST_CASE("a word in PERFKIT_REQUIRE that names no event fails what is unmeasurable, and only that", "[judge]") {
   const Measurement m{{Unmeasured(kInstructions), Measured(kAllocations, {3})}};
   const auto judge = [&](const std::string& value) {
@@ -197,6 +197,7 @@ TEST_CASE("a metric that PERFKIT_REQUIRE names is required, whatever it lacks", 
   CHECK_FALSE(required("allocations"));  // which was measured
 }
 
+TEST_CASE("ratios of steady events are numbers, of noisy ones intervals over pairs", "[judge]") {
   const Comparison exact{{{Measured(kAllocations, {9, 9})}}, {{Measured(kAllocations, {10, 10})}}};
   CHECK(JudgeUses(exact, 0.9, kAllocations).outcome == kP);
   CHECK(JudgeUses(exact, 0.89, kAllocations).outcome == kF);
@@ -224,6 +225,33 @@ TEST_CASE("a reference that costs nothing", "[judge]") {
   CHECK(JudgeUses(something, 100, kAllocations).outcome == kF);
   const Comparison noisy{{{Measured(kCycles, {1})}}, {{Measured(kCycles, {0})}}};
   CHECK(JudgeUses(noisy, 1, kCycles).outcome == kU);
+}
+
+TEST_CASE("a factor is 0 or more, and may be infinite", "[judge]") {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const EventType& event : {kAllocations, kCycles}) {
+    for (const int64_t reference : {0, 10}) {
+      const Comparison c{{{Measured(event, {5})}}, {{Measured(event, {reference})}}};
+      CHECK(JudgeUses(c, kInfinity, event).outcome == kP);
+      for (const double factor : {std::numeric_limits<double>::quiet_NaN(), -0.5}) {
+        const Verdict verdict = JudgeUses(c, factor, event);
+        CHECK(verdict.outcome == kF);
+        CHECK(verdict.why.find(factor < 0 ? "-0.5" : "nan") != std::string::npos);
+      }
+    }
+  }
+  CHECK(JudgeUses({{{Measured(kAllocations, {0})}}, {{Measured(kAllocations, {10})}}}, 0, kAllocations).outcome == kP);
+}
+
+TEST_CASE("a limit on a noisy event without a machine fails, however it was written", "[judge]") {
+  const Environment here("PERFKIT_MACHINE", "");
+  const Measurement m{{Measured(kTaskClock, {5, 5}), Measured(kAllocations, {3}), Unmeasured(kCycles)}};
+  for (const Verdict& verdict : {JudgeCosts(m, UpTo(9), On("", kTaskClock)), JudgeCosts(m, UpTo(9), On("", kCycles)),
+                                 Costs(UpTo(9), On("", kTaskClock)).Check(m)}) {
+    CHECK(verdict.outcome == kF);
+    CHECK(verdict.why.find("name the machine for which the limit holds") != std::string::npos);
+  }
+  CHECK(JudgeCosts(m, 3, On("", kAllocations)).outcome == kP);
 }
 
 // Costs of `cost(n)` at 2^10, 2^12, 2^14.
@@ -261,6 +289,40 @@ TEST_CASE("sizes that lie too close together are a mistake", "[judge]") {
   result.sizes = {100, 101, 102};
   CHECK(JudgeGrowth(result, kN, kInstructions).outcome == kF);
   CHECK(JudgeGrowth({}, kN, kInstructions).outcome == kF);
+}
+
+ScalingResult Scaled(std::vector<uint64_t> sizes, const std::vector<int64_t>& costs) {
+  ScalingResult result{std::move(sizes), {}};
+  for (const int64_t cost : costs) result.at.push_back({{Measured(kInstructions, {cost})}});
+  return result;
+}
+
+TEST_CASE("size 0 is a mistake", "[judge]") {
+  const Verdict verdict = JudgeGrowth(Scaled({0, 4, 16, 64}, {9, 1210, 4810, 19210}), kN, kInstructions);
+  CHECK(verdict.outcome == kF);
+  CHECK(verdict.why.find("size 0") != std::string::npos);
+  CHECK(verdict.why.find("n^") == std::string::npos);
+  CHECK(JudgeGrowth(Scaled({4, 16, 64}, {1210, 4810, 19210}), kN, kInstructions).outcome == kP);
+  ScalingResult unmeasured{{0, 4}, {{{Unmeasured(kInstructions)}}, {{Unmeasured(kInstructions)}}}};
+  CHECK(JudgeGrowth(unmeasured, kN, kInstructions).outcome == kF);
+}
+
+TEST_CASE("growth from a cost of 0 has no exponent", "[judge]") {
+  const std::vector<uint64_t> sizes = {4, 16, 64, 256};
+  for (const std::vector<int64_t>& costs :
+       {std::vector<int64_t>{0, 0, 1, 1}, {1, 0, 1, 1}, {0, 1, 1, 0}, {-3, 1, 1, 1}}) {
+    for (const Growth growth : {kConstant, kLogN, kN, kN3}) {
+      const Verdict verdict = JudgeGrowth(Scaled(sizes, costs), growth, kInstructions);
+      CHECK(verdict.outcome == kU);
+      CHECK(verdict.why.find("instructions: costs 0 at n = ") == 0);
+    }
+  }
+  const Verdict verdict = JudgeGrowth(Scaled(sizes, {0, 0, 1, 1}), kConstant, kInstructions);
+  CHECK(verdict.why.find("costs 0 at n = 4, 16 ") != std::string::npos);
+  // What grows too fast even if 0 counts as 1 fails.
+  CHECK(JudgeGrowth(Scaled(sizes, {0, 0, 3, 48}), kConstant, kInstructions).outcome == kF);
+  CHECK(JudgeGrowth(Scaled(sizes, {0, 60, 900, 15000}), kN, kInstructions).outcome == kF);
+  CHECK(JudgeGrowth(Scaled(sizes, {0, 0, 0, 0}), kConstant, kInstructions).outcome == kP);
 }
 
 Measurement Made(std::vector<Cost> costs) { return {std::move(costs), ""}; }
@@ -321,6 +383,9 @@ TEST_CASE("metrics that cannot be told never pass", "[metric]") {
   CHECK(judge("instructions / allocations").why == "instructions: no such luck");
   CHECK(judge("allocations / (2").outcome == kF);
   CHECK(judge("allocations / seconds").outcome == kF);
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(JudgeMetric(m, "allocations", {kNan, 9}).outcome == kF);
+  CHECK(JudgeMetric(m, "instructions", {0, kNan}).outcome == kF);
   const Environment require("PERFKIT_REQUIRE", "instructions");
   CHECK(judge("instructions / allocations").required);
 }

@@ -1,7 +1,8 @@
 // Compares costs with limits: of a region, of one region beside another, and of one region at growing sizes. Each
 // judgement passes or fails only if its numbers allow it: if the noise covers the limit, or a number is missing, the
 // verdict is unmeasurable, with the reason. Growth is the slope of log(cost / shape) over log(size), fitted by least
-// squares, with a tolerance by the class of event.
+// squares, with a tolerance by the class of event. Size 0 and a cost of 0 have no logarithm: the size is the test's
+// mistake, and the cost makes growth unmeasurable unless it is too fast in any case.
 #include <algorithm>
 #include <cmath>
 
@@ -66,9 +67,39 @@ double Slope(const std::vector<double>& x, const std::vector<double>& y) {
 // Sizes that span less than this factor cannot tell n from n log n beyond noise.
 constexpr uint64_t kMinSpan = 4;
 
+// Returns why growth can't be fitted over `sizes`, or "".
+std::string WrongSizes(const std::vector<uint64_t>& sizes) {
+  const auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
+  if (!sizes.empty() && *least == 0) return "growth over size 0 has no exponent. Remedy: begin with size 1 or more";
+  if (!sizes.empty() && *most / *least >= kMinSpan) return "";
+  return absl::StrFormat("the largest size must be %d times the smallest, or more", kMinSpan);
+}
+
+// The sizes at which a cost is 0, and those at which it is not.
+struct CostlessSizes {
+  std::string text;  // "4, 16"; "" for none.
+  uint64_t largest = 0, smallest_other = std::numeric_limits<uint64_t>::max();
+  bool has_others = false;
+
+  void Add(uint64_t size, int64_t cost) {
+    if (cost <= 0) {
+      absl::StrAppendFormat(&text, "%s%d", text.empty() ? "" : ", ", size);
+      largest = std::max(largest, size);
+    } else {
+      smallest_other = std::min(smallest_other, size);
+      has_others = true;
+    }
+  }
+};
+
 }  // namespace
 
 Verdict JudgeCosts(const Measurement& measurement, const Limit& limit, const LimitedEvent& event) {
+  if (event.machine.empty() && !detail::MayHaveFixedLimit(event.event)) {
+    return {Outcome::kFail, absl::StrFormat("%s is noisy or a clock: name the machine for which the limit holds; "
+                                            "On(\"\", ...) names none",
+                                            event.event.name)};
+  }
   Verdict why_not;
   const Cost* const cost = FindMeasured(measurement, event.event, why_not);
   if (cost == nullptr) return why_not;
@@ -89,6 +120,10 @@ Verdict JudgeCosts(const Measurement& measurement, const Limit& limit, const Lim
 }
 
 Verdict JudgeUses(const Comparison& comparison, double factor, const EventType& event) {
+  if (!matchers::IsFactor(factor)) {
+    return {Outcome::kFail,
+            absl::StrFormat("%s: a limit of %g of the reference is none: write 0 or more", event.name, factor)};
+  }
   Verdict why_not;
   const Cost* const ours = FindMeasured(comparison.subject, event, why_not);
   if (ours == nullptr) return why_not;
@@ -96,6 +131,7 @@ Verdict JudgeUses(const Comparison& comparison, double factor, const EventType& 
   if (theirs == nullptr) return why_not;
   const std::string why =
       absl::StrFormat("limit %g of the reference: %s, reference %s", factor, ours->ToString(), theirs->ToString());
+  if (std::isinf(factor)) return Decide(true, why);  // Infinity times a reference of 0 is not a number.
   const std::optional<Interval> ratio = comparison.Ratio(event);
   if (!ratio) {
     // The reference costs nothing at least once; exact numbers can still be compared.
@@ -109,7 +145,11 @@ Verdict JudgeUses(const Comparison& comparison, double factor, const EventType& 
 }
 
 Verdict JudgeGrowth(const ScalingResult& result, Growth growth, const EventType& event) {
+  if (const std::string wrong = WrongSizes(result.sizes); !wrong.empty()) {
+    return {Outcome::kFail, absl::StrFormat("%s: %s", event.name, wrong)};
+  }
   std::vector<double> x, y;
+  CostlessSizes costless;
   // Tolerances of the exponent. They leave room for a constant share of the cost, and, if an event is noisy, for noise.
   double allowed = 0.05;
   for (size_t i = 0; i < result.at.size(); ++i) {
@@ -117,20 +157,25 @@ Verdict JudgeGrowth(const ScalingResult& result, Growth growth, const EventType&
     const Cost* const cost = FindMeasured(result.at[i], event, why_not);
     if (cost == nullptr) return why_not;
     if (!cost->steady()) allowed = 0.15;
-    const auto n = static_cast<double>(std::max<uint64_t>(result.sizes[i], 1));
+    costless.Add(result.sizes[i], cost->value());
+    const auto n = static_cast<double>(result.sizes[i]);
     x.push_back(std::log(n));
     y.push_back(std::log(static_cast<double>(std::max<int64_t>(cost->value(), 1)) / Shape(growth, n)));
-  }
-  const auto [least, most] = std::minmax_element(result.sizes.begin(), result.sizes.end());
-  if (result.sizes.empty() || *most / std::max<uint64_t>(*least, 1) < kMinSpan) {
-    return {Outcome::kFail,
-            absl::StrFormat("%s: the largest size must be %d times the smallest, or more", event.name, kMinSpan)};
   }
   // Costs were divided by the shape: one that grows as the shape does has slope 0. One that grows more slowly has a
   // negative slope and passes.
   const double excess = Slope(x, y);
-  return Decide(excess <= allowed, absl::StrFormat("%s: grows as %s times n^%.3f (n^%.2f is allowed)\n%s", event.name,
-                                                   GrowthName(growth), excess, allowed, result.ToString()));
+  // 0 counted as 1. If it is the cost of the smaller sizes, the true growth is faster than the fit.
+  const bool mixed = !costless.text.empty() && costless.has_others;
+  if (mixed && (excess <= allowed || costless.largest > costless.smallest_other)) {
+    return Unmeasurable(event,
+                        absl::StrFormat("costs 0 or less at n = %s and more at other sizes, so its growth has no "
+                                        "exponent. Remedy: measure sizes at which it costs something\n%s",
+                                        costless.text, result.ToString()));
+  }
+  return Decide(excess <= allowed,
+                absl::StrFormat("%s: grows as %s times n^%.3f%s (n^%.2f is allowed)\n%s", event.name,
+                                GrowthName(growth), excess, mixed ? " at least" : "", allowed, result.ToString()));
 }
 
 namespace detail {
