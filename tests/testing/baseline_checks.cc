@@ -1,4 +1,5 @@
 // Baselines: the file as text, bad files, updates by many at once, and the verdicts.
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -6,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <random>
 
 #include "perfkit/testing.h"
@@ -58,9 +60,10 @@ TEST_CASE("what is written can be read again", "[baseline]") {
 }
 
 TEST_CASE("a file that is none of ours is refused with its line", "[baseline]") {
-  for (const char* text : {"{", "[]", "{\"a\": 1}", "{\"a\": {\"b\": {\"c\": 1.5}}}",
-                           "{\"a\": {\"b\": {\"c\": \"1\"}}}", "{\"a\": {\"b\": {\"c\": 1}}} x", "{\"a",
-                           "{\"a\\n\": {}}", "{\"a\": {},}", "{\"a\": {\"b\": {\"c\": 99999999999999999999}}}"}) {
+  for (const char* text :
+       {"{", "[]", "{\"a\": 1}", "{\"a\": {\"b\": {\"c\": 1.5}}}", "{\"a\": {\"b\": {\"c\": \"1\"}}}",
+        "{\"a\": {\"b\": {\"c\": 1}}} x", "{\"a", "{\"a\\q\": {}}", "{\"a\n\": {}}", "{\"a\\u00e9\": {}}",
+        "{\"a\\u1\": {}}", "{\"a\\", "{\"a\": {},}", "{\"a\": {\"b\": {\"c\": 99999999999999999999}}}"}) {
     INFO(text);
     CHECK(absl::IsInvalidArgument(matchers::ParseBaselines(text).status()));
   }
@@ -160,6 +163,114 @@ TEST_CASE("the file lies beside the test that asks", "[baseline]") {
   setenv("PERFKIT_BASELINE", "/elsewhere.json", 1);
   CHECK(detail::PathBeside("/src/tests/find_test.cc") == "/elsewhere.json");
   unsetenv("PERFKIT_BASELINE");
+}
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+TEST_CASE("any name is found again, and its control characters are escaped", "[baseline]") {
+  const ScratchFile file;
+  std::string name = "all ";
+  for (int c = 0; c < 256; ++c) name += static_cast<char>(c);
+  for (const std::string& tried : {std::string("a\tb"), std::string("a\nb"), name}) {
+    setenv("PERFKIT_BASELINE_UPDATE", "1", 1);
+    CHECK(JudgeBaseline(Of(kInstructions, 5), tried, 1_percent, file.path()).outcome == Outcome::kPass);
+    unsetenv("PERFKIT_BASELINE_UPDATE");
+    CHECK(JudgeBaseline(Of(kInstructions, 5), tried, 1_percent, file.path()).outcome == Outcome::kPass);
+    CHECK(JudgeBaseline(Of(kInstructions, 6), tried, 1_percent, file.path()).outcome == Outcome::kFail);
+  }
+  CHECK(matchers::ReadBaselines(file.path())->size() == 3);
+  CHECK(file.Read().find("\"a\\u0009b\"") != std::string::npos);
+  CHECK(matchers::ParseBaselines("{\"\\u0041\\t\\n\\/\": {}}")->contains("A\t\n/"));
+}
+
+TEST_CASE("a name that is there twice is refused, with the name", "[baseline]") {
+  for (const char* text :
+       {"{\"x\": {},\n \"x\": {}}", "{\"a\": {\"x\": {},\n \"x\": {}}}", "{\"a\": {\"b\": {\"x\": 1,\n \"x\": 1}}}"}) {
+    INFO(text);
+    const absl::Status refused = matchers::ParseBaselines(text).status();
+    CHECK(absl::IsInvalidArgument(refused));
+    CHECK_THAT(std::string(refused.message()), Catch::Matchers::StartsWith("line 2: \"x\" is there twice"));
+  }
+  CHECK(matchers::ParseBaselines("{\"a\": {\"x\": {\"x\": 1}}, \"x\": {\"x\": {\"x\": 1}}}").ok());
+  const ScratchFile file;
+  file.Write("{\"x\": {\"e\": {\"b\": 1}}, \"x\": {\"e\": {\"b\": 2}}}");
+  CHECK(absl::IsInvalidArgument(matchers::UpdateBaseline(file.path(), "y", {})));
+  CHECK(JudgeBaseline(Of(kInstructions, 1), "y", 1_percent, file.path()).outcome == Outcome::kFail);
+}
+
+TEST_CASE("only a yes overwrites the baseline", "[baseline]") {
+  const ScratchFile file;
+  const auto judge = [&](const char* word) {
+    file.Write("{\"x\": {\"instructions\": {\"stepper\": 1}}}");
+    setenv("PERFKIT_BASELINE_UPDATE", word, 1);
+    const Verdict verdict = JudgeBaseline(Of(kInstructions, 2), "x", 1_percent, file.path());
+    unsetenv("PERFKIT_BASELINE_UPDATE");
+    const bool written = matchers::ReadBaselines(file.path())->at("x").at("instructions").at("stepper") == 2;
+    CHECK(written == (verdict.outcome == Outcome::kPass));
+    return verdict;
+  };
+  for (const char* yes : {"1", "true", "TRUE", "yes", "Yes", "on"}) {
+    INFO(yes);
+    CHECK(judge(yes).outcome == Outcome::kPass);
+  }
+  for (const char* no : {"0", "false", "no", "No", "off", "OFF", ""}) {
+    INFO(no);
+    CHECK(judge(no).why.find("baseline 'x' is 1") == 0);
+  }
+  for (const char* other : {"2", "nope", "y", "01", "update"}) {
+    INFO(other);
+    const Verdict refused = judge(other);
+    CHECK(refused.outcome == Outcome::kFail);
+    CHECK(refused.why.find("PERFKIT_BASELINE_UPDATE is '" + std::string(other) + "'") == 0);
+  }
+}
+
+TEST_CASE("a tolerance is 0 or more, and may be infinite", "[baseline]") {
+  const ScratchFile file;
+  file.Write("{\"x\": {\"instructions\": {\"stepper\": 0}, \"allocations\": {\"stepper\": 7}}}");
+  const auto judge = [&](const EventType& event, double tolerance) {
+    return JudgeBaseline(Of(event, 5), "x", Percent{tolerance}, file.path());
+  };
+  CHECK(judge(kInstructions, kInfinity).outcome == Outcome::kPass);
+  CHECK(judge(kAllocations, kInfinity).outcome == Outcome::kPass);
+  CHECK(judge(kInstructions, 1e300).outcome == Outcome::kFail);
+  setenv("PERFKIT_MACHINE", "here", 1);
+  for (const EventType& event : {kInstructions, kAllocations, kCycles}) {
+    CHECK(judge(event, kNan).outcome == Outcome::kFail);
+    CHECK(judge(event, kNan).why.find("nan") != std::string::npos);
+    CHECK(judge(event, -1).outcome == Outcome::kFail);
+    CHECK(judge(event, -1).why.find("-1") != std::string::npos);
+  }
+  unsetenv("PERFKIT_MACHINE");
+}
+
+TEST_CASE("a measurement without events never passes, and is not written", "[baseline]") {
+  const ScratchFile file;
+  for (const char* update : {"0", "1"}) {
+    setenv("PERFKIT_BASELINE_UPDATE", update, 1);
+    const Verdict verdict = JudgeBaseline({}, "x", 1_percent, file.path());
+    unsetenv("PERFKIT_BASELINE_UPDATE");
+    CHECK(verdict.outcome == Outcome::kFail);
+    CHECK(verdict.why.find("no event was measured") != std::string::npos);
+  }
+  CHECK_FALSE(std::filesystem::exists(file.path()));
+}
+
+TEST_CASE("a baseline that is a FIFO or a folder fails, and stays", "[baseline]") {
+  const ScratchFile file;
+  const bool fifo = GENERATE(false, true);
+  REQUIRE((fifo ? mkfifo(file.path().c_str(), 0666) : mkdir(file.path().c_str(), 0777)) == 0);
+  for (const char* update : {"0", "1"}) {
+    setenv("PERFKIT_BASELINE_UPDATE", update, 1);
+    const Verdict verdict = JudgeBaseline(Of(kInstructions, 1), "x", 1_percent, file.path());
+    unsetenv("PERFKIT_BASELINE_UPDATE");
+    CHECK(verdict.outcome == Outcome::kFail);
+    CHECK(verdict.why.find(file.path() + (fifo ? " is a FIFO" : " is a folder")) == 0);
+    CHECK(verdict.why.find("Remedy: ") != std::string::npos);
+    CHECK(std::filesystem::is_fifo(file.path()) == fifo);
+    CHECK(std::filesystem::is_directory(file.path()) != fifo);
+  }
 }
 
 }  // namespace

@@ -4,6 +4,10 @@
 // noisy number (cost.steady() is false) is also compared on its own machine only. So the file may hold several numbers
 // of one event. One that the file lacks is unmeasurable and no failure: a test must not fail on a machine just because
 // it is new.
+#include <strings.h>
+
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 
@@ -23,9 +27,18 @@ std::string BackendOf(const Cost& cost) {
   return cost.steady() ? cost.read_path : absl::StrFormat("%s @%s", cost.read_path, matchers::ThisMachine());
 }
 
-bool WantsUpdate() {
+// Returns true if PERFKIT_BASELINE_UPDATE asks for an update. Errors: InvalidArgument for a word that is neither a yes
+// nor a no, because an update overwrites the baseline.
+absl::StatusOr<bool> WantsUpdate() {
+  constexpr std::array kYes = {"1", "true", "yes", "on"};
+  constexpr std::array kNo = {"", "0", "false", "no", "off"};
   const char* const value = std::getenv("PERFKIT_BASELINE_UPDATE");
-  return value != nullptr && *value != '\0' && std::string_view(value) != "0";
+  const char* const word = value == nullptr ? "" : value;
+  const auto is_word = [&](const char* known) { return strcasecmp(word, known) == 0; };
+  if (std::ranges::any_of(kYes, is_word)) return true;
+  if (std::ranges::any_of(kNo, is_word)) return false;
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "PERFKIT_BASELINE_UPDATE is '%s'. Remedy: set it to 1 to write the baseline, or to 0 to compare with it", word));
 }
 
 // Passes if all costs were written. A cost that could not be measured makes the verdict unmeasurable; the file keeps
@@ -52,7 +65,8 @@ Verdict JudgeOne(const Cost& cost, const ByEvent& entry, std::string_view name, 
                                                     name, backend));
   }
   const auto was = static_cast<double>(event->second.at(backend));
-  const double margin = std::abs(was) * tolerance.value / 100;
+  double margin = std::abs(was) * tolerance.value / 100;
+  if (std::isinf(tolerance.value)) margin = tolerance.value;  // Infinity times 0 is not a number.
   const Interval now = cost.interval();
   const std::string why =
       absl::StrFormat("baseline '%s' is %s, within %g %%: %s", name,
@@ -68,7 +82,16 @@ Verdict JudgeOne(const Cost& cost, const ByEvent& entry, std::string_view name, 
 
 Verdict JudgeBaseline(const Measurement& measurement, std::string_view name, Percent tolerance,
                       const std::string& file) {
-  if (WantsUpdate()) return Update(measurement, std::string(name), file);
+  if (!matchers::IsFactor(tolerance.value)) {
+    return {Outcome::kFail,
+            absl::StrFormat("baseline '%s': a tolerance of %g %% is none: write 0 or more", name, tolerance.value)};
+  }
+  if (measurement.costs.empty()) {
+    return {Outcome::kFail, absl::StrFormat("baseline '%s': no event was measured: name events for Measure", name)};
+  }
+  const absl::StatusOr<bool> update = WantsUpdate();
+  if (!update.ok()) return {Outcome::kFail, std::string(update.status().message())};
+  if (*update) return Update(measurement, std::string(name), file);
   // A damaged file fails. It must not pass for an empty one, which makes every cost unmeasurable.
   const absl::StatusOr<matchers::Baselines> baselines = matchers::ReadBaselines(file);
   if (!baselines.ok()) return {Outcome::kFail, std::string(baselines.status().message())};

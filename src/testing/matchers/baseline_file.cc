@@ -1,6 +1,7 @@
 // Reads three levels of JSON objects with numbers, and writes them sorted by name, so that an update changes only the
-// lines of its own numbers. The reader accepts what the writer makes, with any white space, and no more of JSON. A file
-// that it does not accept is an error with a line, never an empty baseline.
+// lines of its own numbers. The reader accepts what the writer makes, with any white space and JSON's escapes of ASCII,
+// and no more of JSON. A file that it does not accept is an error with a line, never an empty baseline. So is a name
+// that is there twice, as after a merge that kept both sides: which number holds is not for the reader to say.
 #include "src/testing/matchers/baseline_file.h"
 
 #include <algorithm>
@@ -59,34 +60,62 @@ class Reader {
     return true;
   }
 
-  // Accepts only the escapes \" and \\, which the writer makes.
   bool String(std::string& out) {
     if (!Take('"')) return false;
     while (!left_.empty()) {
       char c = left_.front();
+      if (static_cast<unsigned char>(c) < ' ') return false;
       left_.remove_prefix(1);
       if (c == '"') return true;
-      if (c == '\\') {
-        if (left_.empty() || (left_.front() != '"' && left_.front() != '\\')) return false;
-        c = left_.front();
-        left_.remove_prefix(1);
-      }
+      if (c == '\\' && !Escaped(c)) return false;
       out += c;
     }
     return false;
   }
 
+  // Reads what follows a backslash.
+  bool Escaped(char& out) {
+    constexpr std::string_view kLetters = "\"\\/bfnrt", kMeanings = "\"\\/\b\f\n\r\t";
+    if (left_.empty()) return false;
+    const char letter = left_.front();
+    left_.remove_prefix(1);
+    if (letter == 'u') return Code(out);
+    const size_t i = kLetters.find(letter);
+    if (i == kLetters.npos) return false;
+    out = kMeanings[i];
+    return true;
+  }
+
+  // Reads the four digits of \u0009. The writer escapes ASCII only.
+  bool Code(char& out) {
+    constexpr size_t kDigits = 4;
+    unsigned code = 0;
+    if (left_.size() < kDigits) return false;
+    const char* const end = left_.data() + kDigits;
+    if (std::from_chars(left_.data(), end, code, 16).ptr != end || code >= 0x80) return false;
+    out = static_cast<char>(code);
+    left_.remove_prefix(kDigits);
+    return true;
+  }
+
   std::string_view all_, left_;
 };
 
-// Control characters become blanks: the reader knows no escape for them.
 std::string Quoted(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
+    if (static_cast<unsigned char>(c) < ' ') {
+      absl::StrAppendFormat(&quoted, "\\u%04x", static_cast<unsigned>(c));
+      continue;
+    }
     if (c == '"' || c == '\\') quoted += '\\';
-    quoted += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+    quoted += c;
   }
   return quoted + "\"";
+}
+
+absl::Status WrongText(const Reader& reader, std::string_view what) {
+  return absl::InvalidArgumentError(absl::StrFormat("line %d: %s", reader.line(), what));
 }
 
 // Returns the reader's error with the file's name in front.
@@ -102,19 +131,33 @@ absl::StatusOr<Baselines> ParseBaselines(std::string_view text) {
   Baselines baselines;
   Reader reader(text);
   if (reader.AtEnd()) return baselines;
+  std::string twice;
+  // Returns the new value of `key` in a map; nullptr if the map has one.
+  const auto add = [&](auto& into, const std::string& key) {
+    const auto [at, is_new] = into.try_emplace(key);
+    if (!is_new) twice = Quoted(key);
+    return is_new ? &at->second : nullptr;
+  };
   // One callback for each level, the innermost first.
   const auto backend = [&](ByBackend& into) {
-    return [&](const std::string& key) { return reader.Number(into[key]); };
+    return [&](const std::string& key) {
+      int64_t* const number = add(into, key);
+      return number != nullptr && reader.Number(*number);
+    };
   };
   const auto event = [&](ByEvent& into) {
-    return [&](const std::string& key) { return reader.Object(backend(into[key])); };
+    return [&](const std::string& key) {
+      ByBackend* const numbers = add(into, key);
+      return numbers != nullptr && reader.Object(backend(*numbers));
+    };
   };
-  const bool fine = reader.Object([&](const std::string& key) { return reader.Object(event(baselines[key])); });
+  const bool fine = reader.Object([&](const std::string& key) {
+    ByEvent* const entry = add(baselines, key);
+    return entry != nullptr && reader.Object(event(*entry));
+  });
   if (fine && reader.AtEnd()) return baselines;
-  return absl::Status(absl::StatusCode::kInvalidArgument,
-                      absl::StrFormat("line %d: not a baseline file; expected {\"name\": {\"event\": {\"backend\": "
-                                      "number}}}",
-                                      reader.line()));
+  if (!twice.empty()) return WrongText(reader, twice + " is there twice. Remedy: keep the one that holds");
+  return WrongText(reader, "not a baseline file; expected {\"name\": {\"event\": {\"backend\": number}}}");
 }
 
 std::string FormatBaselines(const Baselines& baselines) {
