@@ -25,17 +25,22 @@
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "perfkit/benchmark_region.h"
 
 namespace perfkit {
 
-// The counted loop of a benchmark, as `counted` returns it for a range-for. The end of the loop writes its columns to the
-// state's counters, so that code after the loop finds them there; of a run's threads, on one thread only:
+// The counted loop of a benchmark, as `counted` returns it for a range-for. The end of the loop writes its columns to
+// the state's counters, so that code after the loop finds them there; of a run's threads, on one thread only:
 //
 //   for (auto _ : perfkit::counted(state)) Parse(text);
 //   const auto faults = state.counters.find("page-faults");
+//
+// A counter that the benchmark sets before or in the loop stays: a column of its name is left out, and the label says
+// so.
 class CountedLoop {
  public:
   // The type of `_`. Empty, and [[maybe_unused]] because the body of the loop does not use it.
@@ -65,7 +70,7 @@ class CountedLoop {
 
   CountedLoop(::benchmark::State& state, std::optional<std::span<const EventSpec>> events,
               std::span<const std::string_view> metrics = {})
-      : state_(state), region_(&state, events, {.empty = RunEmpty}, metrics) {}
+      : state_(state), region_(&state, events, {.empty = RunEmpty, .own_counters = OwnCounters}, metrics) {}
   CountedLoop(const CountedLoop&) = delete;
   CountedLoop& operator=(const CountedLoop&) = delete;
 
@@ -92,6 +97,12 @@ class CountedLoop {
   // on the compiler's options: at -O0 it is ten times as high.
   static void RunEmpty(int64_t rounds) {
     for (Iterator i(nullptr, rounds); i != End(); ++i) asm volatile("");
+  }
+
+  static std::vector<std::string> OwnCounters(const void* state) {
+    std::vector<std::string> names;
+    for (const auto& counter : static_cast<const ::benchmark::State*>(state)->counters) names.push_back(counter.first);
+    return names;
   }
 
   ::benchmark::State& state_;

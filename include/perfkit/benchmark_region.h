@@ -29,8 +29,9 @@ struct BenchmarkColumn {
 // The result of one run, for all its threads together.
 struct BenchmarkRow {
   std::vector<BenchmarkColumn> columns;  // Empty on all threads of a run but one, so that the library may add them up.
-  // The events and metrics without a value, and why: "cycles, instructions n/a (no PMU)"; or "". Of a long reason that
-  // DescribeBenchmarks has given already: "allocations n/a (see perfkit_counters)".
+  // The events and metrics without a column, and why: "cycles, instructions n/a (no PMU)"; or "". Of a long reason that
+  // DescribeBenchmarks has given already: "allocations n/a (see perfkit_counters)". A column is left out, too, if the
+  // benchmark has a counter of its name: the library would add the two up.
   std::string note;
   std::string label;  // On the thread with columns: the benchmark's own label and the note; "" without a note.
 };
@@ -40,6 +41,8 @@ struct BenchmarkLoop {
   // Runs `rounds` iterations of an empty loop, as the user's compiler made it; its cost is subtracted. nullptr means a
   // loop of perfkit's own.
   void (*empty)(int64_t rounds) = nullptr;
+  // Returns the names of the counters that the benchmark itself has set in `state`; nullptr means none. Called by Stop.
+  std::vector<std::string> (*own_counters)(const void* state) = nullptr;
 };
 
 // Returns the events of PERFKIT_COUNTERS in the environment, or else "instructions,cycles,page-faults": a list for
@@ -57,7 +60,8 @@ struct BenchmarkContext {
 // `pauses_seen`: true if PauseTiming calls Pause (below).
 BenchmarkContext DescribeBenchmarks(bool pauses_seen);
 
-// Return "" if all events, or metrics, of `list` are known; otherwise the error of the first one that is not.
+// Return "" if all events, or metrics, of `list` are known; otherwise the error of the first one that is not. A metric
+// that has the name of a column, of BenchmarkCounters() or of another metric, is an error, too.
 std::string CheckBenchmarkCounters(const std::string& list);
 std::string CheckBenchmarkMetrics(const std::string& list);
 

@@ -93,6 +93,33 @@ TEST_CASE("a metric that is wrong is refused alone, and reported whole", "[metri
   CHECK(CheckBenchmarkMetrics("x = 2 * page-faults").empty());
 }
 
+TEST_CASE("a metric that has the name of a column is refused", "[metric]") {
+  Choice choice = Choose("page-faults");
+  AddMetrics(choice, "page-faults = 3 * page-faults; task-clock = page-faults / task-clock; a = 2 * page-faults");
+  AddMetrics(choice, "a = 3 * page-faults; a = 2 * page-faults; a = 2 * page-faults [x]");
+  CHECK_THAT(choice.wrong,
+             Contains("metric 'page-faults'") && Contains("a column is called 'page-faults'") && Contains("Remedy: "));
+  REQUIRE(choice.metrics.size() == 5);
+  CHECK_THAT(choice.metrics[0].why_not, Contains("a column is called 'page-faults'"));
+  CHECK(choice.metrics[1].metric);  // The event is counted for metrics only, and has no column.
+  CHECK(choice.metrics[2].metric);
+  CHECK_THAT(choice.metrics[3].why_not, Contains("a column is called 'a'"));
+  CHECK(choice.metrics[4].metric);  // Its column is called "a[x]"; the one before it is written twice.
+}
+
+TEST_CASE("metrics are checked with the counters of the program", "[metric]") {
+  char program[] = "program", counters[] = "--perfkit_counters=page-faults",
+       metrics[] = "--perfkit_metrics=page-faults = 3 * page-faults";
+  char* argv[] = {program, metrics, counters, nullptr};
+  int argc = 3;
+  CHECK_THAT(TakeBenchmarkFlags(&argc, argv), Contains("a column is called 'page-faults'"));
+  setenv("PERFKIT_COUNTERS", "task-clock,cylces", 1);
+  CHECK(CheckBenchmarkMetrics("page-faults = 3 * page-faults").empty());
+  unsetenv("PERFKIT_COUNTERS");
+  unsetenv("PERFKIT_METRICS");
+  CHECK_THAT(CheckBenchmarkMetrics("page-faults = 3 * page-faults"), Contains("a column is called 'page-faults'"));
+}
+
 TEST_CASE("the error for events that are separated by blanks mentions commas") {
   for (const char* list : {"page-faults cycles", "page-faults;cycles"}) {
     CHECK_THAT(Choose(list).wanted.at(0).why_not, Contains("commas separate events"));

@@ -201,6 +201,16 @@ TEST_CASE("an unchanged program gets counters by preloading") {
   CHECK(leaves.at("context/perfkit_pauses") == "excluded from all counts, as from the times");
 }
 
+TEST_CASE("an unchanged program keeps counters of its own that have the name of a column") {
+  if (testing::kSanitized) SKIP_TEST(kLoadedFirst);
+  const Leaves leaves = Json("PERFKIT_COUNTERS=page-faults " + kPreloaded + " --benchmark_filter=Counts");
+  CHECK(Number(leaves, "Counts/iterations:16", "page-faults") == 1000);
+  CHECK(Number(leaves, "Counts/iterations:16/threads:8", "page-faults") == 8000);
+  for (const char* name : {"Counts/iterations:16", "Counts/iterations:16/threads:8"}) {
+    CHECK_THAT(leaves.at(PathOf(leaves, name) + "/label"), Contains("n/a (the benchmark has a counter of this name)"));
+  }
+}
+
 TEST_CASE("an unchanged program gets its allocations counted by a second library") {
   if (testing::kSanitized) SKIP_TEST(kLoadedFirst);
   const Leaves leaves =
@@ -245,9 +255,8 @@ TEST_CASE("a benchmark that preloading cannot reach says so, and its wrappers do
 
 TEST_CASE("wrappers of a preloaded benchmark are silent") {
   if (testing::kSanitized) SKIP_TEST(kLoadedFirst);
-  const Output output =
-      Run("LD_PRELOAD=" PERFKIT_PRELOAD " sh -c 'env A=1 nice timeout 60 " PERFKIT_PLAIN
-          " --benchmark_filter=KeepRunning/ --benchmark_format=json' 2>&1 >/dev/null");
+  const Output output = Run("LD_PRELOAD=" PERFKIT_PRELOAD " sh -c 'env A=1 nice timeout 60 " PERFKIT_PLAIN
+                            " --benchmark_filter=KeepRunning/ --benchmark_format=json' 2>&1 >/dev/null");
   CHECK(output.code == 0);
   CHECK(output.text.find("no counters") == output.text.npos);
 }

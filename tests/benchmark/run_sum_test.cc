@@ -77,6 +77,17 @@ TEST_CASE("a metric is worth what its weakest part is", "[metric]") {
         "ipc n/a (instructions: not counted on every thread)");
 }
 
+TEST_CASE("a metric whose column has the name of another one has no column", "[metric]") {
+  Tally event = Part("page-faults", 40);
+  event.name = "page-faults:u";
+  event.user_only = true;
+  event.for_metrics = false;
+  const BenchmarkRow row = MakeRow({event}, 10, 1, Metrics("page-faults = 3 * page-faults; a = page-faults"));
+  CHECK(ColumnsOf(row) == Columns{{"page-faults:u", 4}, {"a:u", 4}});
+  CHECK(row.columns.size() == 2);
+  CHECK(row.note == "page-faults:u n/a (a column is called 'page-faults:u')");
+}
+
 TEST_CASE("no iteration, no number") {
   const BenchmarkRow row = MakeRow({{.name = "page-faults", .why_not = "", .value = 4}}, 0, 1);
   CHECK(row.columns.empty());

@@ -20,3 +20,6 @@ mutant(long_reason_in_each_row FILE src/benchmark/adapter/head_reasons.cc TEST b
 mutant(wrappers_complain FILE src/benchmark/preload/preload.cc TEST benchmark_test CASES "wrappers of a preloaded*"
        FROM [[if (perfkit::preload::HasStaticLibrary()) {]] TO [[if (!perfkit::BenchmarkArgument("--benchmark_").empty()) {]]
        SAYS "env, nice and timeout each say that there are no counters, where there are.")
+mutant(own_counter_is_overwritten FILE src/benchmark/adapter/run_sum.cc TEST benchmark_test CASES "a counter of the benchmark's own*"
+       FROM [[if (std::ranges::any_of(columns, is_own)) {]] TO [[if (std::ranges::none_of(columns, is_own) && columns.empty()) {]]
+       SAYS "A counter that the benchmark computes has the value of an event.")

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "perfkit/count.h"
 #include "perfkit/format.h"
 #include "perfkit/metric_set.h"
@@ -81,6 +82,39 @@ void AddForMetrics(Choice& choice, std::string_view events) {
   for (size_t i = before; i < choice.wanted.size(); ++i) choice.wanted[i].for_metrics = true;
 }
 
+// Returns true if `metric` is in `choice` already, as it is written.
+bool HasMetric(const Choice& choice, const Metric& metric) {
+  return std::ranges::any_of(choice.metrics, [&](const WantedMetric& wanted) {
+    return wanted.metric && wanted.metric->text() == metric.text();
+  });
+}
+
+// Returns true if a column has the name of `metric`: the row would have one of the two numbers. The full names of
+// columns are known when they are counted (run_sum.cc); the names that were written are compared here, to refuse it at
+// once.
+bool HasNameOfColumn(const Choice& choice, const Metric& metric) {
+  const auto is_event = [&](const Wanted& wanted) { return !wanted.for_metrics && wanted.name == metric.name(); };
+  const auto is_metric = [&](const WantedMetric& wanted) {
+    return wanted.metric && wanted.name == metric.name() && wanted.metric->unit() == metric.unit();
+  };
+  return std::ranges::any_of(choice.wanted, is_event) || std::ranges::any_of(choice.metrics, is_metric);
+}
+
+void RefuseName(Choice& choice, const Metric& metric) {
+  const std::string reason = absl::StrFormat("a column is called '%s'", metric.name());
+  if (choice.wrong.empty()) {
+    choice.wrong = absl::StrFormat("metric '%s': %s. Remedy: choose another name", metric.name(), reason);
+  }
+  choice.metrics.push_back({metric.text(), std::nullopt, reason});
+}
+
+void PutMetric(Choice& choice, Metric metric) {
+  if (HasMetric(choice, metric)) return;
+  if (HasNameOfColumn(choice, metric)) return RefuseName(choice, metric);
+  const std::string name = metric.name();
+  choice.metrics.push_back({name, std::move(metric), ""});
+}
+
 // Adds a set of metrics by its name, with its groups.
 void AddSet(Choice& choice, std::string_view name) {
   absl::StatusOr<MetricSet> set = FindMetricSet(name);
@@ -92,10 +126,7 @@ void AddSet(Choice& choice, std::string_view name) {
   const size_t before = choice.wanted.size();
   for (std::vector<EventConfig>& group : *groups) AddGroup(choice, std::move(group));
   for (size_t i = before; i < choice.wanted.size(); ++i) choice.wanted[i].for_metrics = true;
-  for (Metric& metric : set->metrics) {
-    const std::string metric_name = metric.name();
-    choice.metrics.push_back({metric_name, std::move(metric), ""});
-  }
+  for (Metric& metric : set->metrics) PutMetric(choice, std::move(metric));
 }
 
 void AddMetric(Choice& choice, std::string_view text) {
@@ -109,11 +140,12 @@ void AddMetric(Choice& choice, std::string_view text) {
     choice.metrics.push_back({std::string(text), std::nullopt, message.substr(position)});
     return;
   }
-  for (const std::string& event : metric->events()) {
+  const std::vector<std::string> events = metric->events();
+  PutMetric(choice, *std::move(metric));
+  if (!choice.metrics.back().metric) return;
+  for (const std::string& event : events) {
     if (!HasEvent(choice, event)) AddForMetrics(choice, event);
   }
-  const std::string name = metric->name();
-  choice.metrics.push_back({name, *std::move(metric), ""});
 }
 
 }  // namespace

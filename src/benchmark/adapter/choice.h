@@ -19,8 +19,8 @@ namespace perfkit::adapter {
 
 struct Wanted {
   std::string name;
-  std::string why_not;  // In a few words; "" if the event can be counted, as far as is known without opening it.
-  size_t index = 0;     // Its index in the set that `groups` opens.
+  std::string why_not;       // In a few words; "" if the event can be counted, as far as is known without opening it.
+  size_t index = 0;          // Its index in the set that `groups` opens.
   bool for_metrics = false;  // Has no column: only metrics need it.
 };
 
@@ -42,7 +42,7 @@ Choice Choose(std::string_view list);
 Choice Choose(std::span<const EventSpec> events);
 
 // Adds metrics and sets of metrics, separated by semicolons, and the events that they need and that are not in `choice`
-// yet.
+// yet. Refuses a metric that has the name of a column; one that is written twice is added once.
 void AddMetrics(Choice& choice, std::string_view list);
 
 }  // namespace perfkit::adapter

@@ -106,7 +106,8 @@ BenchmarkContext DescribeBenchmarks(bool pauses_seen) {
 std::string CheckBenchmarkCounters(const std::string& list) { return adapter::Choose(list).wrong; }
 
 std::string CheckBenchmarkMetrics(const std::string& list) {
-  adapter::Choice choice;
+  adapter::Choice choice = adapter::Choose(BenchmarkCounters());
+  choice.wrong.clear();  // CheckBenchmarkCounters tells of errors in the counters.
   adapter::AddMetrics(choice, list);
   return choice.wrong;
 }

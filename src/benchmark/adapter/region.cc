@@ -22,7 +22,8 @@ struct BenchmarkRegion::Impl {
   using Tally = adapter::Tally;
   using Wanted = adapter::Wanted;
 
-  Impl(const void* state, adapter::Choice chosen, const BenchmarkLoop& loop) : state(state), choice(std::move(chosen)) {
+  Impl(const void* state, adapter::Choice chosen, const BenchmarkLoop& loop)
+      : state(state), own_counters(loop.own_counters), choice(std::move(chosen)) {
     const std::string refused = OpenSet();
     if (set) overhead = adapter::MeasureOverhead(*set, loop.empty);
     for (const Wanted& wanted : choice.wanted) tallies.push_back(TallyOf(wanted, refused));
@@ -91,6 +92,7 @@ struct BenchmarkRegion::Impl {
   }
 
   const void* state;
+  std::vector<std::string> (*own_counters)(const void* state);  // As BenchmarkLoop::own_counters.
   adapter::Choice choice;
   std::optional<CounterSet> set;
   adapter::Overhead overhead;
@@ -166,7 +168,9 @@ void BenchmarkRegion::Stop(int64_t iterations) noexcept {
   for (size_t i = 0; i < impl_->tallies.size(); ++i) {
     impl_->Fill(impl_->tallies[i], impl_->choice.wanted[i], iterations);
   }
-  Run().Arrive(iterations, std::move(impl_->tallies), std::move(impl_->choice.metrics));
+  std::vector<std::string> own;
+  if (impl_->own_counters != nullptr) own = impl_->own_counters(impl_->state);
+  Run().Arrive(iterations, std::move(impl_->tallies), std::move(impl_->choice.metrics), std::move(own));
 }
 
 std::optional<BenchmarkRow> BenchmarkRegion::Leave() {

@@ -1,12 +1,14 @@
 // Adds tallies by event and column name, and makes the row of their sums. A column's name tells its quality
 // ("page-faults:u"), so tallies of different quality have different names: neither is then counted on every thread, and
 // the row has a note instead of a sum of unlike numbers. Two events may have one column name: an ordinary user's
-// "page-faults" and "page-faults:u".
+// "page-faults" and "page-faults:u". They are the same number, and have one column. No other two numbers have one: a
+// metric, or an event that has the name of a counter of the benchmark's own, has a note instead.
 #include "src/benchmark/adapter/run_sum.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "src/benchmark/adapter/head_reasons.h"
 
 namespace perfkit::adapter {
@@ -17,13 +19,9 @@ double Coverage(const Tally& tally) {
   return static_cast<double>(tally.running_ns) / static_cast<double>(tally.enabled_ns);
 }
 
-void AddColumns(const std::string& name, double value, double coverage, std::vector<BenchmarkColumn>& columns) {
-  if (coverage == 1) {
-    columns.push_back({name, value});
-    return;
-  }
-  columns.push_back({name + "(scaled)", value});
-  columns.push_back({name + "(covered%)", coverage * 100});
+std::vector<BenchmarkColumn> ColumnsOf(const std::string& name, double value, double coverage) {
+  if (coverage == 1) return {{name, value}};
+  return {{name + "(scaled)", value}, {name + "(covered%)", coverage * 100}};
 }
 
 std::string WhyNot(const Tally& tally, int threads) {
@@ -45,6 +43,65 @@ void AddMissing(std::vector<Missing>& missing, const std::string& name, std::str
   missing.push_back({name, std::move(reason)});
 }
 
+// A row as it is made.
+class RowMaker {
+ public:
+  explicit RowMaker(std::span<const std::string> own) : own_(own) {}
+
+  void AddEvent(const Tally& tally, const std::string& reason, int64_t iterations) {
+    if (!reason.empty()) return AddMissing(missing_, tally.name, reason);
+    const auto columns = ColumnsOf(tally.name, tally.value / static_cast<double>(iterations), Coverage(tally));
+    if (!IsTaken(columns)) Add(tally.name, columns);  // Otherwise the same event by another name.
+  }
+
+  void AddMetric(const WantedMetric& wanted, std::span<const MetricPart> parts) {
+    if (!wanted.metric) return AddMissing(missing_, wanted.name, ReasonForRow(wanted.name, wanted.why_not));
+    const MetricValue value = wanted.metric->Evaluate(parts);
+    if (!value.has_value()) return AddMissing(missing_, wanted.name, value.reason);
+    const std::string name = ColumnName(*wanted.metric, value.validity);
+    const std::vector<BenchmarkColumn> columns = ColumnsOf(name, value.value, value.coverage);
+    if (!IsTaken(columns)) return Add(name, columns);
+    AddMissing(missing_, name, absl::StrFormat("a column is called '%s'", name));
+  }
+
+  BenchmarkRow Finish() {
+    for (const Missing& m : missing_) {
+      row_.note += (row_.note.empty() ? "" : "; ") + m.names + " n/a (" + m.reason + ")";
+    }
+    return std::move(row_);
+  }
+
+ private:
+  // As the name of an event's column.
+  static std::string ColumnName(const Metric& metric, Validity validity) {
+    std::string name = metric.name();
+    if (validity.has(Validity::kUserOnly)) name += ":u";
+    if (!metric.unit().empty()) name += "[" + metric.unit() + "]";
+    return name;
+  }
+
+  // Returns true if the row has a column with the name of one of `columns`.
+  bool IsTaken(const std::vector<BenchmarkColumn>& columns) const {
+    return std::ranges::any_of(columns, [&](const BenchmarkColumn& column) {
+      return std::ranges::find(row_.columns, column.name, &BenchmarkColumn::name) != row_.columns.end();
+    });
+  }
+
+  void Add(const std::string& name, const std::vector<BenchmarkColumn>& columns) {
+    const auto is_own = [&](const BenchmarkColumn& column) {
+      return std::ranges::find(own_, column.name) != own_.end();
+    };
+    if (std::ranges::any_of(columns, is_own)) {
+      return AddMissing(missing_, name, "the benchmark has a counter of this name");
+    }
+    row_.columns.insert(row_.columns.end(), columns.begin(), columns.end());
+  }
+
+  std::span<const std::string> own_;
+  BenchmarkRow row_;
+  std::vector<Missing> missing_;
+};
+
 MetricPart PartOf(const Tally& tally, int64_t iterations, const std::string& reason) {
   MetricPart part;
   part.name = tally.event;
@@ -57,22 +114,6 @@ MetricPart PartOf(const Tally& tally, int64_t iterations, const std::string& rea
   part.coverage = Coverage(tally);
   if (tally.user_only) part.validity = {Validity::kUserOnly};
   return part;
-}
-
-// As the name of an event's column.
-std::string ColumnName(const Metric& metric, Validity validity) {
-  std::string name = metric.name();
-  if (validity.has(Validity::kUserOnly)) name += ":u";
-  if (!metric.unit().empty()) name += "[" + metric.unit() + "]";
-  return name;
-}
-
-void AddMetric(const WantedMetric& wanted, std::span<const MetricPart> parts, std::vector<BenchmarkColumn>& columns,
-               std::vector<Missing>& missing) {
-  if (!wanted.metric) return AddMissing(missing, wanted.name, ReasonForRow(wanted.name, wanted.why_not));
-  const MetricValue value = wanted.metric->Evaluate(parts);
-  if (!value.has_value()) return AddMissing(missing, wanted.name, value.reason);
-  AddColumns(ColumnName(*wanted.metric, value.validity), value.value, value.coverage, columns);
 }
 
 void Merge(std::vector<Tally>& tallies, const Tally& tally) {
@@ -91,27 +132,18 @@ void Merge(std::vector<Tally>& tallies, const Tally& tally) {
 }  // namespace
 
 BenchmarkRow MakeRow(const std::vector<Tally>& tallies, int64_t iterations, int threads,
-                     std::span<const WantedMetric> metrics) {
-  BenchmarkRow row;
-  std::vector<Missing> missing;
+                     std::span<const WantedMetric> metrics, std::span<const std::string> own) {
+  RowMaker row(own);
   std::vector<std::string> reasons;
   for (const Tally& tally : tallies) {
     reasons.push_back(ReasonForRow(tally.event, WhyNot(tally, threads)));
     if (reasons.back().empty() && iterations <= 0) reasons.back() = "no iteration";
-    if (tally.for_metrics) continue;
-    if (reasons.back().empty()) {
-      AddColumns(tally.name, tally.value / static_cast<double>(iterations), Coverage(tally), row.columns);
-    } else {
-      AddMissing(missing, tally.name, reasons.back());
-    }
+    if (!tally.for_metrics) row.AddEvent(tally, reasons.back(), iterations);
   }
   std::vector<MetricPart> parts;
   for (size_t i = 0; i < tallies.size(); ++i) parts.push_back(PartOf(tallies[i], iterations, reasons[i]));
-  for (const WantedMetric& wanted : metrics) AddMetric(wanted, parts, row.columns, missing);
-  for (const Missing& m : missing) {
-    row.note += (row.note.empty() ? "" : "; ") + m.names + " n/a (" + m.reason + ")";
-  }
-  return row;
+  for (const WantedMetric& wanted : metrics) row.AddMetric(wanted, parts);
+  return row.Finish();
 }
 
 std::string JoinLabel(const std::string& label, const std::string& note) {
@@ -119,11 +151,13 @@ std::string JoinLabel(const std::string& label, const std::string& note) {
   return label + "; " + note;
 }
 
-void RunSum::Arrive(int64_t iterations, std::vector<Tally> tallies, std::vector<WantedMetric> metrics) {
+void RunSum::Arrive(int64_t iterations, std::vector<Tally> tallies, std::vector<WantedMetric> metrics,
+                    std::vector<std::string> own) {
   const std::lock_guard lock(mutex_);
   iterations_ += iterations;
   if (arrived_.empty()) metrics_ = std::move(metrics);
   arrived_.push_back(std::move(tallies));
+  own_.insert(own_.end(), own.begin(), own.end());
 }
 
 BenchmarkRow RunSum::Leave() {
@@ -135,13 +169,14 @@ BenchmarkRow RunSum::Leave() {
     for (const std::vector<Tally>& tallies : arrived_) {
       for (const Tally& tally : tallies) Merge(sums, tally);
     }
-    row = MakeRow(sums, iterations_, static_cast<int>(arrived_.size()), metrics_);
+    row = MakeRow(sums, iterations_, static_cast<int>(arrived_.size()), metrics_, own_);
     if (!row.note.empty()) row.label = JoinLabel(label_, row.note);
     note_ = row.note;
   }
   row.note = note_;
   if (++left_ == arrived_.size()) {
     arrived_.clear();
+    own_.clear();
     iterations_ = 0;
     left_ = 0;
   }

@@ -7,6 +7,9 @@
 //                                  │ of the  │            the last one clears the sum of the run
 //   each thread:  Stop ── Arrive ──┘ library └── Leave
 //
+// The library also adds what the benchmark itself has set in the counters of any thread. So a column that has the name
+// of such a counter is left out: the sum of the two would be neither.
+//
 // The threads of a run also share its label: the library keeps the last one that any of them sets, and cannot be asked
 // for it. So the hook of SetLabel passes each label to RunSum.
 //
@@ -39,9 +42,10 @@ struct Tally {
 };
 
 // Returns the row of a run of `iterations` in all on `threads` threads. An event that one thread lacks has no column,
-// as its sum would be incomplete. Metrics are of the sums for one iteration.
+// as its sum would be incomplete. Metrics are of the sums for one iteration. No column has a name of `own`, those of
+// the benchmark's own counters.
 BenchmarkRow MakeRow(const std::vector<Tally>& tallies, int64_t iterations, int threads,
-                     std::span<const WantedMetric> metrics = {});
+                     std::span<const WantedMetric> metrics = {}, std::span<const std::string> own = {});
 
 // Joins a label and a note in one text; if one is empty, returns the other.
 std::string JoinLabel(const std::string& label, const std::string& note);
@@ -49,8 +53,9 @@ std::string JoinLabel(const std::string& label, const std::string& note);
 class RunSum {
  public:
   // The benchmark's timer still runs here, so most of the work is left to the first Leave. The metrics of a run are
-  // those of its first thread.
-  void Arrive(int64_t iterations, std::vector<Tally> tallies, std::vector<WantedMetric> metrics = {});
+  // those of its first thread. `own` has the names of the counters that the benchmark has set on this thread.
+  void Arrive(int64_t iterations, std::vector<Tally> tallies, std::vector<WantedMetric> metrics = {},
+              std::vector<std::string> own = {});
   // Call it once for each Arrive, after all of them.
   BenchmarkRow Leave();
 
@@ -66,7 +71,8 @@ class RunSum {
   std::mutex mutex_;
   std::vector<std::vector<Tally>> arrived_;
   std::vector<WantedMetric> metrics_;
-  std::string note_;  // Set by the first Leave.
+  std::vector<std::string> own_;  // Of all threads.
+  std::string note_;              // Set by the first Leave.
   int64_t iterations_ = 0;
   size_t left_ = 0;
   std::string label_;   // As the benchmark set it.

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "perfkit/benchmark_region.h"
 #include "src/benchmark/preload/library.h"
@@ -50,6 +51,12 @@ using Member = void(State*);
 std::unique_ptr<BenchmarkRegion>& Region() {
   thread_local std::unique_ptr<BenchmarkRegion> region;
   return region;
+}
+
+std::vector<std::string> OwnCounters(const void* state) {
+  std::vector<std::string> names;
+  for (const auto& counter : static_cast<const State*>(state)->counters) names.push_back(counter.first);
+  return names;
 }
 
 // A range-for does not update iterations() before its end, and always runs all of them.
@@ -116,7 +123,8 @@ void perfkit_start(State* state) {
   if (!ProgramLibrary().served()) return next(state);
   BenchmarkRegion::Begin();
   Region().reset();  // A run that was left by an error still has its events open.
-  Region() = std::make_unique<BenchmarkRegion>(state, std::nullopt);
+  Region() =
+      std::make_unique<BenchmarkRegion>(state, std::nullopt, perfkit::BenchmarkLoop{.own_counters = OwnCounters});
   next(state);
   Region()->Start();
 }
