@@ -38,8 +38,11 @@ bool Continues(const MappedFile& file, const proc::MapLine& line) {
   return line.path == file.path && (line.file_offset != 0 || line.writable);
 }
 
-std::vector<MappedFile> FilesOf(std::string_view maps, std::span<const uint64_t> locks) {
+std::vector<MappedFile> FilesOf(std::string_view maps, std::span<const uint64_t> addresses) {
   std::vector<MappedFile> files;
+  std::vector<uint64_t> locks(addresses.begin(), addresses.end());
+  std::ranges::sort(locks);
+  locks.erase(std::ranges::unique(locks).begin(), locks.end());
   std::string_view path;  // of the mapping before this one
   uint64_t end = 0;
   for (size_t at = 0; at < maps.size();) {
@@ -54,8 +57,8 @@ std::vector<MappedFile> FilesOf(std::string_view maps, std::span<const uint64_t>
     if (!is_bss && (files.empty() || !Continues(files.back(), *line))) {
       files.push_back({path, line->begin, line->file_offset, line->inode, {}});
     }
-    for (const uint64_t lock : locks) {
-      if (lock >= line->begin && lock < line->end) files.back().locks.push_back(lock);
+    for (auto lock = std::ranges::lower_bound(locks, line->begin); lock != locks.end() && *lock < line->end; ++lock) {
+      files.back().locks.push_back(*lock);
     }
   }
   return files;
@@ -85,7 +88,7 @@ bool IsInSegment(const elf::Image& image, uint64_t address) {
 
 // Names the locks that are in variables.
 void NameBySymbols(const elf::Image& image, uint64_t bias, std::string_view path, std::vector<uint64_t> locks,
-                   std::unordered_map<uint64_t, std::string>& names) {
+                   LockNamesByAddress& names) {
   std::sort(locks.begin(), locks.end());
   const auto visit = [&](const elf::Symbol& symbol) {
     if (symbol.type != STT_OBJECT || !symbol.defined() || symbol.name.empty()) return true;
@@ -93,7 +96,8 @@ void NameBySymbols(const elf::Image& image, uint64_t bias, std::string_view path
     for (auto lock = std::lower_bound(locks.begin(), locks.end(), begin); lock != locks.end(); ++lock) {
       if (*lock - begin >= symbol.size_bytes) break;
       const std::string offset = *lock == begin ? "" : absl::StrFormat("+0x%x", *lock - begin);
-      names[*lock] = absl::StrFormat("%s%s in %s", symbolize::Demangle(symbol.name), offset, profile::BaseName(path));
+      names[*lock].name =
+          absl::StrFormat("%s%s in %s", symbolize::Demangle(symbol.name), offset, profile::BaseName(path));
     }
     return true;
   };
@@ -102,20 +106,42 @@ void NameBySymbols(const elf::Image& image, uint64_t bias, std::string_view path
   }
 }
 
+std::string KeyOf(const MappedFile& file) { return absl::StrFormat("%s\n%d\n%x", file.path, file.inode, file.begin); }
+
+// Forgets those of `addresses` that are not in their module any more. `files`: those that have any of them now.
+void ForgetMoved(std::span<const MappedFile> files, std::span<const uint64_t> addresses, LockNamesByAddress& names) {
+  std::unordered_map<uint64_t, std::string> modules;
+  for (const MappedFile& file : files) {
+    for (const uint64_t lock : file.locks) modules[lock] = KeyOf(file);
+  }
+  for (const uint64_t address : addresses) {
+    const auto found = names.find(address);
+    if (found != names.end() && found->second.module != modules[address]) names.erase(found);
+  }
+}
+
 }  // namespace
 
+void LockNames::Recheck(std::span<const uint64_t> addresses) {
+  if (names_.empty() || addresses.empty()) return;
+  const absl::StatusOr<std::string> maps = proc::ReadMaps(sys::kernel().getpid());
+  if (!maps.ok()) return names_.clear();
+  ForgetMoved(FilesOf(*maps, addresses), addresses, names_);
+}
+
 void LockNames::LookUp(std::span<const uint64_t> addresses) {
-  if (names_.size() > kMaxNames) names_.clear();
-  std::vector<uint64_t> locks;
-  for (const uint64_t address : addresses) {
-    if (names_.try_emplace(address).second) locks.push_back(address);
-  }
-  if (locks.empty()) return;
+  if (addresses.empty()) return;
   const auto pid = sys::kernel().getpid();
   const absl::StatusOr<std::string> maps = proc::ReadMaps(pid);
+  if (!maps.ok() || names_.size() > kMaxNames) names_.clear();
   if (!maps.ok()) return;
-  for (const MappedFile& file : FilesOf(*maps, locks)) {
+  std::vector<MappedFile> files = FilesOf(*maps, addresses);
+  ForgetMoved(files, addresses, names_);
+  for (MappedFile& file : files) std::erase_if(file.locks, [&](uint64_t lock) { return names_.contains(lock); });
+  for (const uint64_t address : addresses) names_.try_emplace(address);
+  for (const MappedFile& file : files) {
     if (file.locks.empty()) continue;
+    for (const uint64_t lock : file.locks) names_[lock].module = KeyOf(file);
     const proc::ModuleId id{.path = std::string(file.path), .inode = file.inode, .pid = pid};
     const absl::StatusOr<proc::ModuleFile> module = proc::ModuleFile::Open(id, "/proc");
     if (!module.ok()) continue;
@@ -126,7 +152,7 @@ void LockNames::LookUp(std::span<const uint64_t> addresses) {
     for (const uint64_t lock : file.locks) {
       if (!IsInSegment(image, lock - *bias)) continue;
       own.push_back(lock);
-      names_[lock] = absl::StrFormat("%s+0x%x", profile::BaseName(file.path), lock - *bias);
+      names_[lock].name = absl::StrFormat("%s+0x%x", profile::BaseName(file.path), lock - *bias);
     }
     NameBySymbols(image, *bias, file.path, std::move(own), names_);
   }
@@ -134,7 +160,7 @@ void LockNames::LookUp(std::span<const uint64_t> addresses) {
 
 std::string_view LockNames::NameOf(uint64_t address) const {
   const auto found = names_.find(address);
-  return found == names_.end() ? std::string_view() : found->second;
+  return found == names_.end() ? std::string_view() : found->second.name;
 }
 
 }  // namespace perfkit::session

@@ -193,12 +193,16 @@ void LockRecords::AddKnownNames(ProfileBuilder& builder) const {
   }
 }
 
-void LockRecords::AddNames(ProfileBuilder& builder) {
+std::vector<uint64_t> LockRecords::Unnamed(const Profile& profile) const {
   std::vector<uint64_t> locks;
   for (const ProfileWait& wait : builder.profile().waits) {
     if (NeedsName(builder.profile(), wait)) locks.push_back(wait.lock);
   }
-  names_.LookUp(locks);
+  return locks;
+}
+
+void LockRecords::AddNames(ProfileBuilder& builder) {
+  names_.LookUp(Unnamed(builder.profile()));
   AddKnownNames(builder);
 }
 
@@ -217,3 +221,4 @@ void LockRecords::Forget(uint64_t until_ns) {
 }
 
 }  // namespace perfkit::session
+  names_.Recheck(Unnamed(builder.profile()));

@@ -68,6 +68,7 @@ class LockRecords {
   static void OnForkedChild(void* records);
   const sys::LockWait* Find(uint32_t tid, uint64_t from_ns, uint64_t to_ns) const;
   bool NeedsName(const Profile& profile, const ProfileWait& wait) const;
+  std::vector<uint64_t> Unnamed(const Profile& profile) const;
   void AddKnownNames(ProfileBuilder& builder) const;
 
   const sys::LockWaitSource* source_ = nullptr;
