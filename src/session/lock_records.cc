@@ -94,6 +94,28 @@ void Tell(ProfileBuilder& builder, const ThreadsByTid& threads, const sys::LockW
 // Returns true if there is nothing to add: the thread was preempted, or its wait has a record already.
 bool IsTold(const ProfileWait& wait) { return wait.preempted || wait.lock_kind != ProfileLock::kNone; }
 
+// The part of a condition's record in which the thread waited for the mutex. Who had that then is not recorded.
+sys::LockWait MutexOf(const sys::LockWait& condition) {
+  return {.lock = condition.mutex,
+          .from_ns = condition.from_ns,
+          .to_ns = condition.to_ns,
+          .tid = condition.tid,
+          .kind = LockKind::kMutex,
+          .acquired = condition.acquired};
+}
+
+// Returns true if the thread had been signalled, and waited for the mutex of the condition. The address that it slept
+// at proves that, or refutes it. A condition may be signalled again after a thread was, so times alone do not.
+bool IsForMutex(const sys::LockWait& record, const ProfileWait& wait, uint64_t from_ns) {
+  if (record.kind != LockKind::kCondition || record.mutex == 0) return false;
+  if (wait.blocked_in_syscall && wait.syscall == sys::kFutexCall) {
+    const uint64_t slept_at = wait.arguments[0];
+    if (slept_at - record.lock < sys::kConditionBytes) return false;
+    if (slept_at - record.mutex < sys::kMutexBytes) return true;
+  }
+  return record.releaser != 0 && from_ns >= record.released_ns;
+}
+
 // Returns false for conditions and semaphores: they may be signalled more than once, and after a signal a thread may
 // wait for the mutex of the condition.
 bool EndsAtRelease(LockKind kind) { return kind == LockKind::kMutex || kind == LockKind::kRwlock; }
@@ -163,8 +185,13 @@ void LockRecords::Explain(ProfileBuilder& builder, const ExplainedSamples& which
     const bool has_wait = sample.wait != ProfileSample::kNoWait;
     if (has_wait && IsTold(profile.waits[sample.wait])) continue;
     const uint64_t end_ns = sample.time_ns + sample.weight;
-    const sys::LockWait* const record = Find(profile.threads[sample.thread].tid, sample.time_ns, end_ns);
+    const sys::LockWait* record = Find(profile.threads[sample.thread].tid, sample.time_ns, end_ns);
     if (record == nullptr) continue;
+    sys::LockWait of_mutex;
+    if (IsForMutex(*record, has_wait ? profile.waits[sample.wait] : ProfileWait{}, sample.time_ns)) {
+      of_mutex = MutexOf(*record);
+      record = &of_mutex;
+    }
     const bool was_woken = has_wait && profile.waits[sample.wait].waker != 0;
     const bool splits = i >= which.first_whole && !was_woken && EndsAtRelease(record->kind) &&
                         sample.time_ns < record->released_ns && record->released_ns < end_ns;
@@ -195,8 +222,8 @@ void LockRecords::AddKnownNames(ProfileBuilder& builder) const {
 
 std::vector<uint64_t> LockRecords::Unnamed(const Profile& profile) const {
   std::vector<uint64_t> locks;
-  for (const ProfileWait& wait : builder.profile().waits) {
-    if (NeedsName(builder.profile(), wait)) locks.push_back(wait.lock);
+  for (const ProfileWait& wait : profile.waits) {
+    if (NeedsName(profile, wait)) locks.push_back(wait.lock);
   }
   return locks;
 }
@@ -207,6 +234,7 @@ void LockRecords::AddNames(ProfileBuilder& builder) {
 }
 
 void LockRecords::ForgetNames(ProfileBuilder& builder, uint64_t since_ns) {
+  names_.Recheck(Unnamed(builder.profile()));
   AddKnownNames(builder);
   names_.Forget();
   mapped_ns_ = std::max(mapped_ns_, since_ns);
@@ -221,4 +249,3 @@ void LockRecords::Forget(uint64_t until_ns) {
 }
 
 }  // namespace perfkit::session
-  names_.Recheck(Unnamed(builder.profile()));

@@ -3,9 +3,15 @@
 // Its library (src/sys/locks) defines perfkit_lock_waits. The symbol is weak here, so nothing depends on that library.
 #pragma once
 
+#include <pthread.h>
+
+#include <cstddef>
 #include <cstdint>
 
 namespace perfkit::sys {
+
+// The address that a thread sleeps at (FUTEX_WAIT) lies within the lock.
+inline constexpr size_t kMutexBytes = sizeof(pthread_mutex_t), kConditionBytes = sizeof(pthread_cond_t);
 
 // What a thread waited in.
 enum class LockKind : uint8_t { kMutex, kRwlock, kCondition, kSemaphore };
@@ -13,7 +19,8 @@ enum class LockKind : uint8_t { kMutex, kRwlock, kCondition, kSemaphore };
 // A wait for a lock, from the call to its return. Times are of CLOCK_MONOTONIC, as this process sees it; tids are those
 // of the kernel.
 struct LockWait {
-  uint64_t lock = 0;  // address
+  uint64_t lock = 0;   // address
+  uint64_t mutex = 0;  // of a condition: the mutex that the call locks again at its end
   uint64_t from_ns = 0, to_ns = 0;
   uint64_t released_ns = 0;  // when `releaser` began to release it, within the wait; 0 if `releaser` is 0
   uint32_t tid = 0;          // of the waiting thread
@@ -52,8 +59,6 @@ extern "C" [[gnu::weak]] const perfkit::sys::LockWaitSource* perfkit_lock_waits(
 namespace perfkit::sys {
 
 // Returns nullptr if nothing records waits for locks.
-inline const LockWaitSource* LockWaits() {
-  return perfkit_lock_waits == nullptr ? nullptr : perfkit_lock_waits();
-}
+inline const LockWaitSource* LockWaits() { return perfkit_lock_waits == nullptr ? nullptr : perfkit_lock_waits(); }
 
 }  // namespace perfkit::sys

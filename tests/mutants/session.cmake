@@ -234,3 +234,9 @@ mutant(snapshot_has_frames_that_end_later FILE src/session/zone_timeline.cc TEST
 mutant(snapshot_forgets_later_tasks FILE src/count/task/task_changes.cc TEST session_test CASES "[tasks]"
        FROM [[std::ranges::upper_bound(thread.changes, until_ns, {}, &Change::ns);]] TO [[std::ranges::upper_bound(thread.changes, until_ns + 1'000'000'000, {}, &Change::ns);]]
        SAYS "Samples that are taken while a snapshot is made have no task.")
+mutant(signalled_waits_for_the_condition FILE src/session/lock_records.cc TEST session_test CASES "[lock_records]"
+       FROM [[if (slept_at - record.mutex < sys::kMutexBytes) return true;]] TO [[if (slept_at - record.mutex < sys::kMutexBytes) return false;]]
+       SAYS "A thread that waits for a mutex is said to wait for a condition.")
+mutant(unloaded_locks_keep_their_names FILE src/session/lock_names.cc TEST session_test CASES "[lock_records]"
+       FROM [[found->second.module != modules[address]) names.erase(found);]] TO [[found->second.module.empty()) names.erase(found);]]
+       SAYS "Memory that was a library's has the name of its lock.")

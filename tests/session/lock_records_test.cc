@@ -7,13 +7,18 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "src/session/lock_names.h"
 #include "src/session/lock_waits.h"
+#include "src/sys/futex_lock.h"
+#include "src/sys/mapping.h"
 #include "tests/support/skip.h"
+#include "tests/support/temp_folder.h"
 
 int lock_records_test_variable[2] = {1, 2};
 
@@ -279,6 +284,81 @@ TEST_CASE("a lock keeps the name of what was mapped at the time of the wait", "[
   CHECK_THAT(detail(0), Catch::Contains("(lock_records_test_variable in session_test"));
   CHECK_THAT(detail(1), !Catch::Contains("("));  // Was not looked up in time.
   CHECK_THAT(detail(2), Catch::Contains("(lock_records_test_variable in session_test"));
+}
+
+// A copy of the math library, and a variable of it. The program has loaded the library, but not the copy.
+class LoadedCopy {
+ public:
+  LoadedCopy() {
+    Dl_info info{};
+    void* const original = dlsym(RTLD_DEFAULT, "signgam");
+    if (original == nullptr || dladdr(original, &info) == 0) return;
+    const std::string path = folder_.path() + "/copy.so";
+    std::filesystem::copy_file(info.dli_fname, path);
+    handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle_ != nullptr) variable_ = dlsym(handle_, "signgam");
+  }
+  // Unloads it, and puts anonymous memory in its place. Returns false if its memory is still in use.
+  bool Replace() {
+    const size_t size = sys::PageSize();
+    dlclose(handle_);
+    void* const page = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(variable_) & ~uintptr_t{size - 1});
+    return mmap(page, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == page;
+  }
+  uint64_t address() const { return reinterpret_cast<uintptr_t>(variable_); }
+
+ private:
+  testing::TempFolder folder_;
+  void* handle_ = nullptr;
+  void* variable_ = nullptr;
+};
+
+TEST_CASE("memory that was a library's has not the name of its variable", "[lock_records]") {
+  for (const bool looks_up : {true, false}) {
+    LoadedCopy copy;
+    const uint64_t address = copy.address();
+    if (address == 0) SKIP_TEST("no math library with signgam");
+    LockNames names;
+    names.LookUp({&address, 1});
+    CHECK(names.NameOf(address).ends_with("signgam in copy.so"));  // It has two names.
+    names.Recheck({&address, 1});
+    CHECK(names.NameOf(address).ends_with("signgam in copy.so"));  // It has two names.
+    if (!copy.Replace()) SKIP_TEST("the library stays loaded");
+    if (looks_up) {
+      names.LookUp({&address, 1});
+    } else {
+      names.Recheck({&address, 1});
+    }
+    CHECK(names.NameOf(address).empty());
+  }
+}
+
+TEST_CASE("after the signal, a wait for a condition is one for its mutex", "[lock_records]") {
+  constexpr uint64_t kMutex = 0x2000;
+  LockSamples built;
+  const auto asleep_at = [&](uint64_t address) {
+    return built.builder.AddWait({.blocked_in_syscall = true, .syscall = sys::kFutexCall, .arguments = {address}});
+  };
+  built.AddOff(105, 115, asleep_at(kLock + 8));
+  built.AddOff(120, 130);
+  built.AddOff(135, 145, asleep_at(kMutex));  // signalled once more meanwhile
+  built.AddOff(150, 160);
+  built.AddOff(165, 175, asleep_at(kLock + 8));
+  built.AddOff(180, 190, asleep_at(kMutex));
+  sys::LockWait record = LockWaitOf(100, 200, 148);
+  record.kind = sys::LockKind::kCondition;
+  record.mutex = kMutex;
+  record.holder = 0, record.has_one_holder = false;
+  built.records.Add(record);
+  built.Explain();
+  constexpr bool kIsMutex[] = {false, false, true, true, false, true};
+  for (size_t i = 0; i < std::size(kIsMutex); ++i) {
+    const ProfileWait& wait = *built.WaitOf(i);
+    CHECK(wait.lock == (kIsMutex[i] ? kMutex : kLock));
+    CHECK(wait.lock_kind == (kIsMutex[i] ? ProfileLock::kMutex : ProfileLock::kCondition));
+    CHECK(built.Text(wait.detail) == (kIsMutex[i] ? "mutex 0x2000" : "condition 0x1000"));
+    CHECK((wait.waker == 0 || !kIsMutex[i]));
+  }
 }
 
 }  // namespace

@@ -220,7 +220,7 @@ template <class Call>
 int Wait(pthread_cond_t* condition, pthread_mutex_t* mutex, Call call) {
   if (!IsRecording()) return call();
   if (WordOf(mutex) > 1) NoteUnlock(mutex);
-  RecordedWait wait(condition, LockKind::kCondition, 0, true);
+  RecordedWait wait(condition, LockKind::kCondition, 0, true, mutex);
   const int error = call();
   wait.End(error == 0);
   return error;

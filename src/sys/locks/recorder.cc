@@ -63,11 +63,15 @@ constexpr LockWaitSource kSource = {Start, Take, Lost, Stop, OnForkedChild};
 
 const LockWaitSource& Source() { return kSource; }
 
-RecordedWait::RecordedWait(const void* lock, LockKind kind, uint32_t holder, bool enters) noexcept
+RecordedWait::RecordedWait(const void* lock, LockKind kind, uint32_t holder, bool enters, const void* mutex) noexcept
     : lock_(lock), enters_(enters) {
   if (enters_) g_releases.Enter(lock_);
   releases_before_ = g_releases.Last(lock_).count;
-  wait_ = {.lock = reinterpret_cast<uintptr_t>(lock), .from_ns = NowNs(), .holder = holder, .kind = kind};
+  wait_ = {.lock = reinterpret_cast<uintptr_t>(lock),
+           .mutex = reinterpret_cast<uintptr_t>(mutex),
+           .from_ns = NowNs(),
+           .holder = holder,
+           .kind = kind};
 }
 
 RecordedWait::~RecordedWait() {

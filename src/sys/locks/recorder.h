@@ -23,8 +23,8 @@ inline bool IsRecording() noexcept { return g_threshold_ns.load(std::memory_orde
 class RecordedWait {
  public:
   // `holder`: LockWait::holder. `enters`: true enters the wait for IsAwaited, for locks whose own words do not show
-  // that threads wait.
-  RecordedWait(const void* lock, LockKind kind, uint32_t holder, bool enters) noexcept;
+  // that threads wait. `mutex`: that of a condition.
+  RecordedWait(const void* lock, LockKind kind, uint32_t holder, bool enters, const void* mutex = nullptr) noexcept;
   // Also runs if the thread is cancelled in the call; then there is no record.
   ~RecordedWait();
   RecordedWait(const RecordedWait&) = delete;
