@@ -91,7 +91,7 @@ struct ProfileStack {
 
 // How complete the stack of a sample is.
 enum class StackQuality : uint8_t {
-  kWhole,      // Complete: it reaches the root.
+  kWhole,  // Complete: it reaches the root.
   // Incomplete: unwinding stopped before the root (StackEnd), calls of a deep stack's middle were left out (the frame
   // "[frames left out]"), or frames of the kernel may be missing.
   kPart,
@@ -213,9 +213,9 @@ struct ProfileZone {
   // Profile::strings. "" if it was kept for none.
   uint32_t worst_by = 0;
   bool is_frame = false;
-  // Of a frame: whether all zones, samples and waits of its thread are in the profile. If not, some of them were merged,
-  // dropped or left out by Filtered, or the frame began before the session or overlaps a Session::Pause, and it has no
-  // explanation.
+  // Of a frame: whether all zones, samples and waits of its thread are in the profile. If not, some of them were
+  // merged, dropped or left out by Filtered, or the frame began before the session or overlaps a Session::Pause, and it
+  // has no explanation.
   bool is_whole = true;
   bool is_reference = false;  // Of a frame: chosen at random, to know what is usual (KeepFrames::references).
 };
@@ -321,8 +321,9 @@ class Profile {
   std::string UnnamedCode(uint32_t location) const;
 
   // Returns OK if every index and enumerator is in its range, strings[0] is "", each parent precedes its stack, samples
-  // without a stack, and only these, have StackQuality::kNone, counters have finite values, and times do not run
-  // backwards. Writers and reports require it. Errors: InvalidArgument with the first wrong entry.
+  // without a stack, and only these, have StackQuality::kNone, counters have finite values, the weights of an event
+  // add up to less than 2^64, no time off the CPU ends at 2^64 ns or later, and times do not run backwards. Writers and
+  // reports require it. Errors: InvalidArgument with the first wrong entry.
   absl::Status Check() const;
 
   // Adds another profile, of the same process or another one. Unifies events with the same name and unit, threads with

@@ -77,6 +77,8 @@ class Checker {
 
   absl::Status Samples() const {
     uint64_t last_ns = 0;
+    std::vector<uint64_t> totals(profile_.events.size());
+    const size_t off_cpu = profile_.EventIndex(kOffCpuEvent);
     for (size_t i = 0; i < profile_.samples.size(); ++i) {
       const ProfileSample& sample = profile_.samples[i];
       if (sample.thread >= profile_.threads.size()) return Wrong("samples", i, "there is no such thread");
@@ -93,6 +95,12 @@ class Checker {
       if (!IsString(sample.task)) return Wrong("samples", i, "task is no string");
       if (sample.time_ns < last_ns) return Wrong("samples", i, "is earlier than the one before it");
       last_ns = sample.time_ns;
+      uint64_t& total = totals[sample.event];
+      if (sample.weight > UINT64_MAX - total) return Wrong("samples", i, "the event's weights add up to 2^64 or more");
+      total += sample.weight;
+      if (sample.event == off_cpu && sample.weight > UINT64_MAX - sample.time_ns) {
+        return Wrong("samples", i, "ends at 2^64 ns or later");
+      }
     }
     return absl::OkStatus();
   }

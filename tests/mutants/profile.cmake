@@ -123,3 +123,6 @@ mutant(unnamed_code_is_its_location FILE src/profile/function_index.cc TEST prof
        FROM [[uint64_t{location.module} << 1 | kernel, location.address}]]
        TO [[uint64_t{location.module} << 1 | kernel, frame.location}]]
        SAYS "One address is two functions in a difference, one that came and one that went.")
+mutant(weights_overflow FILE src/profile/profile.cc TEST profile_test CASES "[profile]"
+       FROM [[if (sample.weight > UINT64_MAX - total)]] TO [[if (sample.weight == UINT64_MAX - total)]]
+       SAYS "The total of an event is a small number, because it is more than 2^64.")

@@ -1,4 +1,5 @@
 // Profiles by hand: what adds up, and what the check refuses.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
@@ -74,6 +75,12 @@ TEST_CASE("a function built by hand takes no address from code that is there", "
   CHECK(profile.locations.size() == 4);
 }
 
+void EndOffCpuTooLate(Profile& profile) {
+  const size_t off_cpu = profile.EventIndex(kOffCpuEvent);
+  const auto span = std::ranges::find(profile.samples, off_cpu, &ProfileSample::event);
+  span->weight = UINT64_MAX - span->time_ns + 1;
+}
+
 TEST_CASE("the check names the table of a wrong index", "[profile]") {
   const std::pair<std::string, std::function<void(Profile&)>> breaks[] = {
       {"strings", [](Profile& p) { p.strings[0] = "x"; }},
@@ -94,6 +101,8 @@ TEST_CASE("the check names the table of a wrong index", "[profile]") {
       {"samples", [](Profile& p) { p.samples[3].task = 1000; }},
       {"samples", [](Profile& p) { p.samples[3].time_ns = 1; }},
       {"samples", [](Profile& p) { p.samples[3].memory = 0; }},
+      {"samples", [](Profile& p) { p.samples[3].weight = UINT64_MAX; }},
+      {"samples", EndOffCpuTooLate},
       {"waits", [](Profile& p) { p.waits[0].detail = 1000; }},
       {"memory", [](Profile& p) { p.memory = {{.name = 1000}}; }},
       {"memory", [](Profile& p) { p.memory = {{.from = 2, .to = 1}}; }},

@@ -362,7 +362,7 @@ TEST_CASE("the parts of any time are as long as the time, and add up from its ha
   }
   for (uint64_t i = below(30); i > 0; --i) {
     builder.AddSample({.time_ns = 1 + below(1'000),
-                       .weight = below(50) == 0 ? UINT64_MAX : below(200),
+                       .weight = below(50) == 0 ? UINT64_MAX / 64 : below(200),
                        .thread = 0,
                        .wait = static_cast<uint32_t>(below(2)),
                        .event = 1});
