@@ -19,7 +19,8 @@ namespace {
 
 std::string Clean(std::string name) {
   std::replace(name.begin(), name.end(), ';', ',');
-  std::ranges::replace_if(name, [](char byte) { return absl::ascii_iscntrl(static_cast<unsigned char>(byte)); }, ' ');
+  std::ranges::replace_if(
+      name, [](char byte) { return absl::ascii_iscntrl(static_cast<unsigned char>(byte)); }, ' ');
   return name;
 }
 
@@ -41,6 +42,7 @@ std::string Line(const Profile& profile, uint32_t stack) {
 }  // namespace
 
 absl::Status WriteFolded(const Profile& profile, const WriteOptions& options, ProfileSink sink) {
+  if (profile.events.empty() && options.event.empty()) return absl::OkStatus();  // No stacks, no lines.
   const absl::StatusOr<size_t> event = profile::ChooseEvent(profile, options.event);
   if (!event.ok()) return event.status();
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> weights;  // by thread and stack

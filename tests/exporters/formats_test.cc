@@ -27,6 +27,14 @@ TEST_CASE("who links the component has its formats, and each of their extensions
   CHECK(formats >= 2);
 }
 
+TEST_CASE("a profile without events is a file in each format", "[exporters]") {
+  const testing::TempFolder folder;
+  for (const ProfileFormat& format : ProfileFormats()) {
+    INFO(format.extensions[0]);
+    CHECK(WriteProfile(Profile(), folder.path() + "/empty" + std::string(format.extensions[0])) == absl::OkStatus());
+  }
+}
+
 TEST_CASE("progress is 1 only if the file was written", "[exporters]") {
   const testing::TempFolder folder;
   for (const ProfileFormat& format : ProfileFormats()) {

@@ -44,6 +44,11 @@ TEST_CASE("a name with control characters stays on its line", "[profile][folded]
   CHECK(Folded(builder.Take()) == "a b c d e -7 3\n");
 }
 
+TEST_CASE("a profile without events has no lines", "[profile][folded]") {
+  CHECK(Folded(Profile()).empty());
+  CHECK_FALSE(WriteFolded(Profile(), {.event = "cpu-clock"}, [](std::string_view) { return absl::OkStatus(); }).ok());
+}
+
 TEST_CASE("an unknown event is refused with those that there are", "[profile][folded]") {
   const absl::Status status =
       WriteFolded(SampleProfile(), {.event = "cycles"}, [](std::string_view) { return absl::OkStatus(); });
