@@ -12,7 +12,7 @@ namespace perfkit::exporters {
 
 // Milliseconds since `from_ns`, the unit of all times there.
 inline double FirefoxTime(uint64_t time_ns, uint64_t from_ns) {
-  return static_cast<double>(static_cast<int64_t>(time_ns - from_ns)) / 1e6;
+  return (time_ns < from_ns ? -static_cast<double>(from_ns - time_ns) : static_cast<double>(time_ns - from_ns)) / 1e6;
 }
 
 // Writes the array `threads`. Each of them has samples of one event: a thread of the profile becomes one with its name

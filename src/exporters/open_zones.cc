@@ -71,13 +71,16 @@ std::vector<OpenZones::Change> OpenZones::ChangesOf(const std::vector<uint32_t>&
 
 OpenZones::Open OpenZones::Together(const std::vector<uint32_t>& zones) {
   Open together;
-  for (const uint32_t i : zones) {
-    const ProfileZone& zone = profile_.zones[i];
-    uint32_t& path = zone.is_frame ? together.frames : together.zones;
-    const auto [entry, is_new] = numbers_.try_emplace({path, zone.name}, static_cast<uint32_t>(paths_.size()));
+  const auto add = [this](uint32_t& path, uint32_t name) {
+    const auto [entry, is_new] = numbers_.try_emplace({path, name}, static_cast<uint32_t>(paths_.size()));
     if (is_new) paths_.push_back(entry->first);
     path = entry->second;
+  };
+  for (size_t i = 0; i < std::min(zones.size(), kMaxTogether); ++i) {
+    const ProfileZone& zone = profile_.zones[zones[i]];
+    add(zone.is_frame ? together.frames : together.zones, zone.name);
   }
+  if (zones.size() > kMaxTogether) add(together.zones, kMore);
   return together;
 }
 
@@ -95,11 +98,15 @@ std::vector<uint32_t> OpenZones::NamesOf(uint32_t path) const {
   return names;
 }
 
+std::string_view OpenZones::NameOf(uint32_t name) const {
+  return name == kMore ? std::string_view("(more)") : profile_.strings[name];
+}
+
 std::string OpenZones::Text(uint32_t path, const char* separator) const {
   std::string text;
   for (const uint32_t name : NamesOf(path)) {
     if (!text.empty()) text += separator;
-    text += profile_.strings[name];
+    text += NameOf(name);
   }
   return text;
 }
@@ -107,7 +114,7 @@ std::string OpenZones::Text(uint32_t path, const char* separator) const {
 uint64_t OpenZones::FrameNumber(Open open) const {
   uint64_t number = 0;
   for (const uint32_t name : NamesOf(open.frames)) {
-    if (number == 0) number = NumberOf(profile_.strings[name]);
+    if (number == 0) number = NumberOf(NameOf(name));
   }
   return number;
 }

@@ -1,9 +1,11 @@
 // Which zones and frames were open on a thread at a time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,9 @@ namespace perfkit::exporters {
 // Zones need not nest. Keeps two entries for each zone of the profile, and each path of names once.
 class OpenZones {
  public:
+  // If more zones are open together, the innermost ones are not named: "a/b/(more)".
+  static constexpr size_t kMaxTogether = 256;
+
   // What was open together: numbers of paths, 0 if nothing was.
   struct Open {
     uint32_t zones = 0, frames = 0;
@@ -48,7 +53,10 @@ class OpenZones {
   Open Together(const std::vector<uint32_t>& zones);
   // Returns the strings of a path, outermost first.
   std::vector<uint32_t> NamesOf(uint32_t path) const;
+  std::string_view NameOf(uint32_t name) const;
   std::string Text(uint32_t path, const char* separator) const;
+
+  static constexpr uint32_t kMore = UINT32_MAX;  // In place of the strings of those that are not named.
 
   const Profile& profile_;
   std::vector<std::vector<Change>> changes_;  // By thread, in order of time.

@@ -112,6 +112,24 @@ TEST_CASE("pprof: a merged sample is in no zone, as its time is not known", "[ex
                                {"pid=1 stack=none thread=t tid=1 zone=boot ", {1, 5}}});
 }
 
+TEST_CASE("pprof: of many zones that are open at once, the outermost are named", "[exporters][pprof]") {
+  for (const int count : {256, 257, 3'000}) {
+    ProfileBuilder builder;
+    builder.AddEvent({.name = "cycles"});
+    builder.AddThread(1, 1, "t");
+    const uint32_t name = builder.String("z");
+    for (uint64_t i = 0; i < static_cast<uint64_t>(count); ++i) {
+      builder.AddZone({.from_ns = 1 + i, .to_ns = 10'000 + i, .name = name});
+    }
+    builder.AddSample({.time_ns = 9'000, .weight = 3});
+    std::string zones = "z";
+    for (int i = 1; i < std::min(count, 256); ++i) zones += "/z";
+    if (count > 256) zones += "/(more)";
+    const SampleTotals totals = PprofFile(FileOf(builder.Take())).Totals();
+    CHECK(totals == SampleTotals{{"pid=1 stack=none thread=t tid=1 zone=" + zones + " ", {1, 3}}});
+  }
+}
+
 TEST_CASE("pprof: whichever piece a sink refuses, its status is the writer's", "[exporters][pprof]") {
   const Profile profile = profile::SampleProfile();
   const absl::Status full(absl::StatusCode::kResourceExhausted, "disk full");

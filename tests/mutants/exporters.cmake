@@ -8,3 +8,6 @@ mutant(ended_zone_is_open FILE src/exporters/open_zones.cc TEST exporters_test C
 mutant(merged_sample_has_a_zone FILE src/exporters/pprof.cc TEST exporters_test CASES "pprof: *"
        FROM [[sample.merged() ? exporters::OpenZones::Open()]] TO [[false ? exporters::OpenZones::Open()]]
        SAYS "A merged sample has the zone of the time 0.")
+mutant(zones_that_are_not_named FILE src/exporters/open_zones.cc TEST exporters_test CASES "[pprof]"
+       FROM [[if (zones.size() > kMaxTogether) add(]] TO [[if (zones.size() >= kMaxTogether) add(]]
+       SAYS "A label says that zones are left out, where none is.")
