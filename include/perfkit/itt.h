@@ -58,7 +58,7 @@ struct IttStats {
   uint64_t timed_open = 0;      // Overlapped tasks and regions without an end.
   uint64_t timed_stray = 0;     // Ends of such without a begin.
   uint64_t timed_dropped = 0;   // Beyond 100,000 open ones, or 1,000 names.
-  uint64_t timed_invalid = 0;   // Submitted frames without valid times.
+  uint64_t timed_invalid = 0;   // Submitted frames without valid times, such as those that end later than now.
 };
 
 #if PERFKIT_ENABLE

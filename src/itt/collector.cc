@@ -186,7 +186,8 @@ void Collector::EndTimed(const Domain* domain, const Id& id) {
 }
 
 void Collector::Submit(const Domain* domain, Timestamp begin, Timestamp end) {
-  if (IsTiming()) timed_.Submit(NameOf(domain, KeyKind::kFrame, nullptr), begin, end);
+  if (!IsTiming()) return;
+  timed_.Submit(NameOf(domain, KeyKind::kFrame, nullptr), begin, end, sys::ClockNs(CLOCK_MONOTONIC));
 }
 
 void Collector::NameThread(const char* name) {

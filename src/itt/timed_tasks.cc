@@ -32,10 +32,10 @@ void TimedTasks::End(const Domain* domain, const Id& id, uint64_t now_ns) {
   open_.erase(latest);
 }
 
-void TimedTasks::Submit(const std::string& name, uint64_t begin_ns, uint64_t end_ns) {
+void TimedTasks::Submit(const std::string& name, uint64_t begin_ns, uint64_t end_ns, uint64_t now_ns) {
   const sys::ForkBlocker fork_blocker;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (begin_ns == kNoTimestamp || end_ns == kNoTimestamp || end_ns < begin_ns) {
+  if (begin_ns == kNoTimestamp || end_ns == kNoTimestamp || end_ns < begin_ns || end_ns > now_ns) {
     ++totals_.untimed;
   } else {
     Add(name, begin_ns, end_ns);
@@ -56,8 +56,13 @@ void TimedTasks::Add(const std::string& name, uint64_t begin_ns, uint64_t end_ns
     return;
   }
   Sum& sum = totals_.by_name[name];
+  uint64_t total_ns = 0;
+  if (__builtin_add_overflow(sum.total_ns, end_ns - begin_ns, &total_ns)) {
+    ++totals_.untimed;  // A sum of submitted frames of more than 500 years.
+    return;
+  }
   ++sum.calls;
-  sum.total_ns += end_ns - begin_ns;
+  sum.total_ns = total_ns;
   sum.max_ns = std::max(sum.max_ns, end_ns - begin_ns);
 }
 

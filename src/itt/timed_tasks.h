@@ -28,7 +28,7 @@ class TimedTasks {
     uint64_t open = 0;        // Begun and not ended.
     uint64_t mismatched = 0;  // Ended without a begin.
     uint64_t dropped = 0;     // Beyond kMaxOpen or kMaxNames.
-    uint64_t untimed = 0;     // Submitted without a time, or with an end before the begin.
+    uint64_t untimed = 0;     // Submitted without valid times.
   };
 
   void Begin(const Domain* domain, const Id& id, std::string name, uint64_t now_ns);
@@ -36,7 +36,9 @@ class TimedTasks {
   void BeginUntimed(const Domain* domain, const Id& id) { Begin(domain, id, "", 0); }
   // If several are open with this id, ends the one that began last.
   void End(const Domain* domain, const Id& id, uint64_t now_ns);
-  void Submit(const std::string& name, uint64_t begin_ns, uint64_t end_ns);
+  // A frame is valid if it has two times, ends after its begin and not later than now, and does not make the sum of its
+  // name overflow.
+  void Submit(const std::string& name, uint64_t begin_ns, uint64_t end_ns, uint64_t now_ns);
   Totals Take() const;
 
  private:

@@ -115,10 +115,11 @@ void Frames() {
     Tasks(3);
     FrameEnd(&id);
   }
-  const auto begin = g_calls.get_timestamp();
-  g_calls.frame_submit(&g_domain, nullptr, begin, begin + 2'000'000);
-  g_calls.frame_submit(&g_domain, nullptr, begin, begin + 4'000'000);
-  g_calls.frame_submit(&g_domain, nullptr, begin, perfkit::itt::kNoTimestamp);
+  const auto end = g_calls.get_timestamp();
+  g_calls.frame_submit(&g_domain, nullptr, end - 2'000'000, end);
+  g_calls.frame_submit(&g_domain, nullptr, end - 4'000'000, end);
+  g_calls.frame_submit(&g_domain, nullptr, end, perfkit::itt::kNoTimestamp);
+  g_calls.frame_submit(&g_domain, nullptr, 0, perfkit::itt::kNoTimestamp - 1);  // In 500 years.
 }
 
 void Overlapped() {

@@ -1,5 +1,5 @@
-// A program with ITT annotations that has a FrameCounter of its own, and collects its tasks there. It does what its first
-// argument says, with the collector that the second one names, if it does, and prints what it has counted.
+// A program with ITT annotations that has a FrameCounter of its own, and collects its tasks there. It does what its
+// first argument says, with the collector that the second one names, if it does, and prints what it has counted.
 #include <unistd.h>
 
 #include <cstdio>
@@ -61,8 +61,8 @@ void Times(IttCollection& itt) {
   Load(g_program);
   const auto& calls = g_program.calls;
   const auto now = calls.get_timestamp();
-  calls.frame_submit(&g_domain, nullptr, now, now + 2'000);
-  calls.frame_submit(&g_domain, nullptr, now, now + 4'000);
+  calls.frame_submit(&g_domain, nullptr, now - 2'000, now);
+  calls.frame_submit(&g_domain, nullptr, now - 4'000, now);
   calls.task_begin_overlapped(&g_domain, {1, 0, 0}, {}, &g_work);
   calls.task_begin_overlapped(&g_domain, {2, 0, 0}, {}, &g_work);
   calls.task_end_overlapped(&g_domain, {1, 0, 0});
