@@ -44,7 +44,7 @@ struct IttStats {
   uint32_t copies = 0;
   uint32_t unknown_copies = 0;  // Those of another layout, from before 2011. They are left alone.
 
-  uint64_t paused = 0;      // Begun after __itt_pause, or while the FrameCounter was disabled: no zones.
+  uint64_t paused = 0;  // Begun after __itt_pause, or while the FrameCounter was disabled: no zones.
   // Begun on a thread that was ending, or that FrameOptions::max_threads refused, or in a signal handler that
   // interrupted a mark, or the start or end of one of the program's own zones: no zones.
   uint64_t refused = 0;
@@ -53,6 +53,9 @@ struct IttStats {
   uint64_t stray_ends = 0;  // Ends without a begin on their thread since Start: ignored.
   uint64_t cut = 0;         // Ended by the end of a task or frame around them: counted up to then.
   uint64_t unended = 0;     // Open when their thread ended, or at the end of the collection.
+  // Begins and ends that a signal handler left by siglongjmp, which is a fault of the program (docs/itt.md), and the
+  // tasks that were open on their threads then: no counts. The program's own zones that were open have none, either.
+  uint64_t jumped = 0;
 
   std::vector<IttTimes> times;  // By name.
   uint64_t timed_open = 0;      // Overlapped tasks and regions without an end.
@@ -89,7 +92,9 @@ class IttCollection {
   // Ends the collection: ITT calls have no effect from now on, until there is another one. Waits up to 100 ms for other
   // threads to leave their tasks. Zones of tasks that stay open are given up: they are counted in
   // FrameStats::cross_thread, and what their threads counted since they were last outside of all zones is missing until
-  // they enter and leave another zone. Those of the calling thread end here, with counts. May be called more than once.
+  // they enter and leave another zone. Those of the calling thread end here, with counts. A thread that a signal
+  // handler has taken out of a begin or an end by siglongjmp is given up after it has run or slept for 10 s more; its
+  // tasks are `unended`, and its zones stay open. May be called more than once.
   void Stop();
 
   // Thread-safe. Locks. Also after Stop.

@@ -1,12 +1,11 @@
 // IttCollection: a collector of the program's own FrameCounter, which libperfkit_itt.so connects the copies of
 // ittnotify to.
-#include "perfkit/itt.h"
-
 #include <mutex>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "perfkit/itt.h"
 #include "src/itt/calls.h"
 #include "src/itt/collector.h"
 #include "src/itt/forward.h"
@@ -48,6 +47,7 @@ void FillUncounted(const Uncounted& from, IttStats& stats) {
   stats.stray_ends = value(from.stray_ends);
   stats.cut = value(from.cut);
   stats.unended = value(from.unended);
+  stats.jumped = value(from.jumped);
 }
 
 void FillTimes(const TimedTasks::Totals& from, IttStats& stats) {

@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
 #include "src/itt/open_threads.h"
+#include "src/itt/wait_outside.h"
 #include "src/sys/clock.h"
 #include "src/sys/kernel.h"
 
@@ -68,6 +68,24 @@ std::string NameOf(const Domain* domain, KeyKind kind, const void* key) {
 // The key of the frames of a domain: no handle has this address.
 constexpr char kFrameKey = 0;
 
+// Returns true in a handler that runs on the thread's alternate stack, which may be anywhere. With SS_AUTODISARM the
+// kernel does not tell.
+bool IsOnSignalStack() noexcept {
+  stack_t stack{};
+  return ::sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) != 0;
+}
+
+// Ends all zones of the calling thread, the program's own among them, without counts.
+void AbandonZones(count::FrameThread& thread) {
+  const count::FrameThread::Work work(thread);
+  count::ZoneTree& tree = thread.tree;
+  while (tree.depth() > tree.open_depth()) tree.SkipLeave();  // Dropped ones.
+  thread.FollowLog(0);
+  for (size_t depth = 1; depth <= tree.open_depth(); ++depth) thread.NoteCrossThread(tree.OpenAt(depth).entry);
+  thread.AbandonCrossThread();
+  thread.FollowLog(0);
+}
+
 }  // namespace
 
 Collector::Collector(FrameCounter& frames, ThreadNames thread_names)
@@ -83,10 +101,9 @@ inline OpenTasks* Collector::ThisThread() noexcept {
 [[gnu::noinline]] OpenTasks* Collector::SetUpThread() {
   if (t_exiting) return nullptr;
   thread_local TasksOwner owner;
-  owner.tasks = std::make_shared<OpenTasks>();
-  if (thread_names_ == ThreadNames::kCollector) {
-    owner.tasks->Rename(sys::kernel().gettid() == sys::kernel().getpid() ? "main" : "threads");
-  }
+  const int tid = sys::kernel().gettid();
+  owner.tasks = std::make_shared<OpenTasks>(tid);
+  if (thread_names_ == ThreadNames::kCollector) owner.tasks->Rename(tid == sys::kernel().getpid() ? "main" : "threads");
   Threads().Add(owner.tasks);
   return t_tasks = owner.tasks.get();
 }
@@ -94,27 +111,55 @@ inline OpenTasks* Collector::ThisThread() noexcept {
 void Collector::EndThread(OpenTasks& tasks) {
   Collector* const collector = tasks.collector();
   if (collector == nullptr) return;
-  const OpenTasks::Work work(tasks);
+  const OpenTasks::Work work(tasks, __builtin_frame_address(0));
   if (collector->ended_.load(std::memory_order_seq_cst)) return;  // Pairs with Stop.
-  Count(collector->uncounted_.unended, tasks.zones());
+  Count(collector->uncounted_.unended, tasks.CountZones());
   tasks.Forget();
+}
+
+// Returns true in a signal handler that has interrupted the collector on this thread: it must count nothing. If such a
+// handler has jumped away, ends what is open on the thread, and returns false.
+[[gnu::noinline]] bool Collector::IsInHandler(OpenTasks& tasks, const void* frame) noexcept {
+  if (!tasks.HasJumped(frame) || IsOnSignalStack()) return true;
+  const OpenTasks::Work work(tasks, frame);
+  if (ended_.load(std::memory_order_seq_cst)) return false;  // Pairs with Stop.
+  EndJump(tasks);
+  return false;
+}
+
+// Ends what was open on the calling thread when a handler jumped. The handler may have interrupted the FrameCounter,
+// too, which then takes the thread for one in a handler, and has a zone without a valid begin.
+void Collector::EndJump(OpenTasks& tasks) noexcept {
+  Count(uncounted_.jumped, 1 + (tasks.collector() == this ? tasks.CountZones() : 0));
+  if (tasks.collector() == this) tasks.Forget();
+  auto* const thread = static_cast<count::FrameThread*>(count::FindBinding(impl_.get()));
+  if (thread != nullptr) AbandonZones(*thread);
+}
+
+// Returns why a task is not counted that has found the FrameCounter disabled.
+std::atomic<uint64_t>& Collector::WhyDisabled() {
+  std::atomic_thread_fence(std::memory_order_acquire);  // Pairs with the store of FrameCounter::SetEnabled.
+  return table_taken_.load(std::memory_order_relaxed) ? uncounted_.late : uncounted_.paused;
 }
 
 void Collector::Begin(const Domain* domain, OpenKind kind, const Id& id, KeyKind key_kind, const void* key) noexcept {
   OpenTasks* const tasks = ThisThread();
   if (tasks == nullptr) [[unlikely]]
     return Count(uncounted_.refused);
-  if (tasks->at_work()) [[unlikely]]
+  const void* const frame = __builtin_frame_address(0);
+  if (tasks->at_work() && IsInHandler(*tasks, frame)) [[unlikely]]
     return Count(uncounted_.in_handler);
-  const OpenTasks::Work work(*tasks);
+  const OpenTasks::Work work(*tasks, frame);
   if (stopping_.load(std::memory_order_seq_cst)) [[unlikely]]  // Pairs with Stop.
     return BeginTooLate(*tasks, domain, kind, id);
   tasks->Follow(this);
   OpenTasks::Entry* const entry = tasks->Push(domain, kind, id);
   if (entry == nullptr) [[unlikely]]
     return Count(uncounted_.too_deep);
-  if (paused_.load(std::memory_order_relaxed) || !frames_.enabled()) [[unlikely]]
+  if (paused_.load(std::memory_order_relaxed)) [[unlikely]]
     return Count(uncounted_.paused);
+  if (!frames_.enabled()) [[unlikely]]
+    return Count(WhyDisabled());
   BeginWithZone(*tasks, *entry, key_kind, key);
 }
 
@@ -135,7 +180,7 @@ inline void Collector::BeginWithZone(OpenTasks& tasks, OpenTasks::Entry& entry, 
     name = Define(entry.domain, key_kind, address);
   const FrameCounter::Zone* const zone = tasks.Enter(entry, frames_, ZoneId{name});
   if (!count::FrameCounterImpl::IsEntered(*zone)) [[unlikely]]
-    Count(uncounted_.refused);
+    Count(frames_.enabled() ? uncounted_.refused : WhyDisabled());
 }
 
 // Beyond ZoneTable::kMaxZones names each begin comes here: it is slower, and counted all the same.
@@ -151,9 +196,10 @@ void Collector::End(const Domain* domain, OpenKind kind, const Id& id) noexcept 
     if (!t_exiting) Count(uncounted_.stray_ends);
     return;  // If the thread is exiting, the begin was counted, as refused or as unended.
   }
-  if (tasks->at_work()) [[unlikely]]
+  const void* const frame = __builtin_frame_address(0);
+  if (tasks->at_work() && IsInHandler(*tasks, frame)) [[unlikely]]
     return;  // The begin, in the same handler, was counted as in_handler.
-  const OpenTasks::Work work(*tasks);
+  const OpenTasks::Work work(*tasks, frame);
   if (ended_.load(std::memory_order_seq_cst)) [[unlikely]]  // Pairs with Stop.
     return;
   const uint32_t count = tasks->collector() == this ? tasks->CountTo(domain, kind, id) : 0;
@@ -192,16 +238,22 @@ void Collector::Submit(const Domain* domain, Timestamp begin, Timestamp end) {
 
 void Collector::NameThread(const char* name) {
   OpenTasks* const tasks = ThisThread();
-  if (tasks == nullptr || tasks->at_work() || name == nullptr) return;
+  const void* const frame = __builtin_frame_address(0);
+  if (tasks == nullptr || name == nullptr || (tasks->at_work() && IsInHandler(*tasks, frame))) return;
+  const OpenTasks::Work work(*tasks, frame);
   if (thread_names_ == ThreadNames::kCollector) return tasks->Rename(name);
-  const OpenTasks::Work work(*tasks);
   if (!stopping_.load(std::memory_order_seq_cst)) impl_->AttachNamed(name);  // Pairs with Stop.
 }
 
-void Collector::Stop() {
+void Collector::Stop(uint64_t give_up_after_ns) {
   stopping_.store(true, std::memory_order_seq_cst);  // Pairs with the loads after OpenTasks::Work, as ended_ below.
   if (!impl_->MayCount()) return ended_.store(true, std::memory_order_relaxed);
-  if (t_tasks != nullptr) GiveUp(*t_tasks);  // On its own thread: with counts.
+  if (t_tasks != nullptr) {
+    const bool has_jumped = t_tasks->at_work();  // No handler calls Stop.
+    const OpenTasks::Work work(*t_tasks, __builtin_frame_address(0));
+    if (has_jumped) EndJump(*t_tasks);
+    GiveUp(*t_tasks);  // On its own thread: with counts.
+  }
   const std::vector<std::shared_ptr<OpenTasks>> threads = Threads().All();
   const auto is_open = [this](const std::shared_ptr<OpenTasks>& tasks) {
     return tasks->collector() == this && tasks->zones() > 0;
@@ -212,17 +264,20 @@ void Collector::Stop() {
     sys::kernel().nanosleep(&millisecond);
   }
   ended_.store(true, std::memory_order_seq_cst);
+  const std::vector<const OpenTasks*> jumped = WaitUntilOutside(threads, give_up_after_ns);
   for (const std::shared_ptr<OpenTasks>& tasks : threads) {
-    while (tasks.get() != t_tasks && tasks->at_work()) std::this_thread::yield();
-    GiveUp(*tasks);
+    if (std::ranges::find(jumped, tasks.get()) == jumped.end()) {
+      GiveUp(*tasks);
+    } else if (tasks->collector() == this) {  // Its entries stay its own, and it looks at them no more.
+      Count(uncounted_.jumped);
+      Count(uncounted_.unended, tasks->zones());
+    }
   }
 }
 
 // Ends what is open. On another thread than its own, zones have no counts then.
 void Collector::GiveUp(OpenTasks& tasks) {
-  if (tasks.collector() != this) return;
-  Count(uncounted_.unended, tasks.zones());
-  tasks.Pop(tasks.depth());
+  if (tasks.collector() == this) Count(uncounted_.unended, tasks.PopAll());
 }
 
 }  // namespace perfkit::itt

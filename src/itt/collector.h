@@ -32,12 +32,15 @@ enum class ThreadNames : uint8_t {
 // Numbers of tasks, frames and ends that are not counted, or not as they were annotated. Each is a line of the report.
 struct Uncounted {
   std::atomic<uint64_t> paused{0};      // Begun while collection was paused, or the FrameCounter was disabled.
+  std::atomic<uint64_t> late{0};        // Begun after EndForTable.
   std::atomic<uint64_t> refused{0};     // Begun on a thread that ends, or on one too many.
   std::atomic<uint64_t> in_handler{0};  // Begun in a signal handler that interrupted the collector.
   std::atomic<uint64_t> too_deep{0};    // Inside of OpenTasks::kMaxDepth others.
   std::atomic<uint64_t> stray_ends{0};  // Ends without a begin on their thread.
   std::atomic<uint64_t> cut{0};         // Ended by the end of a task or frame around them: counted up to then.
   std::atomic<uint64_t> unended{0};     // Open when their thread or the collection ended.
+  // Begins and ends that a signal handler left by siglongjmp, and the tasks that were open on their threads then.
+  std::atomic<uint64_t> jumped{0};
 };
 
 // Thread-safe. Never destroyed: a thread may be about to call it as long as the process lives.
@@ -62,12 +65,16 @@ class Collector {
   void NameThread(const char* name);
   // While it is paused, tasks and frames that begin are not counted. Those that are open are counted until they end.
   void SetPaused(bool paused) { paused_.store(paused, std::memory_order_relaxed); }
+  // To be called before the FrameCounter is disabled for a last table: tasks that begin after that are late, not
+  // paused.
+  void EndForTable() { table_taken_.store(true, std::memory_order_relaxed); }
 
   // Ends collection: what begins from now on is ignored. Ends the tasks of the calling thread, with counts, and waits
   // up to 100 ms for those that are open on other threads. Zones that are open after that are given up: they have no
-  // counts (FrameStats::cross_thread). From its return on, no thread touches the FrameCounter. In a forked child it
-  // does not wait. Call it once.
-  void Stop();
+  // counts (FrameStats::cross_thread). From its return on, no thread touches the FrameCounter: it also waits for
+  // threads that are inside of a begin or an end. Those that a handler has taken out of one by siglongjmp are given up
+  // (wait_outside.h): what is open on them is `unended`. In a forked child it does not wait. Call it once.
+  void Stop(uint64_t give_up_after_ns = 10'000'000'000);
 
   const Uncounted& uncounted() const { return uncounted_; }
   TimedTasks::Totals timed() const { return timed_.Take(); }
@@ -81,6 +88,9 @@ class Collector {
   const char* Define(const Domain* domain, KeyKind key_kind, const void* key);
   OpenTasks* ThisThread() noexcept;
   OpenTasks* SetUpThread();
+  std::atomic<uint64_t>& WhyDisabled();
+  bool IsInHandler(OpenTasks& tasks, const void* frame) noexcept;
+  void EndJump(OpenTasks& tasks) noexcept;
   bool IsTiming();
   void GiveUp(OpenTasks& tasks);
 
@@ -91,6 +101,7 @@ class Collector {
   TimedTasks timed_;
   Uncounted uncounted_;
   std::atomic<bool> paused_{false};
+  std::atomic<bool> table_taken_{false};
   std::atomic<bool> stopping_{false};  // Nothing begins any more.
   std::atomic<bool> ended_{false};     // frames_ is not touched any more.
 };

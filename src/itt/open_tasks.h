@@ -10,6 +10,10 @@
 //   at work = true (exchange)                 ended = true
 //   ended? touch nothing                      at work? wait
 //                                             else: the entries are its own
+//
+// A signal handler may interrupt a begin or an end, and leave it by siglongjmp: the thread then is at work for ever. So
+// each step leaves the entries in order, whatever comes after it, and the thread's next begin or end can tell that it
+// is no handler by its place on the stack (HasJumped).
 #pragma once
 
 #include <array>
@@ -42,14 +46,20 @@ class OpenTasks {
     alignas(FrameCounter::Zone) std::array<unsigned char, sizeof(FrameCounter::Zone)> zone;
   };
 
+  explicit OpenTasks(int tid) : tid_(tid) {}
+  OpenTasks(const OpenTasks&) = delete;
+  OpenTasks& operator=(const OpenTasks&) = delete;
+  int tid() const { return tid_; }
+
   // While one lives, the thread is inside of the collector: a handler that interrupts it must count nothing, and
-  // Collector::Stop waits.
+  // Collector::Stop waits. `frame`: __builtin_frame_address(0) of a function that lives longer.
   class Work {
    public:
-    explicit Work(OpenTasks& tasks) : tasks_(tasks) {
-      tasks_.at_work_.exchange(true, std::memory_order_seq_cst);  // Pairs with Collector::Stop's store of its end.
+    Work(OpenTasks& tasks, const void* frame) : tasks_(tasks) {
+      // Pairs with Collector::Stop's store of its end.
+      tasks_.work_frame_.exchange(reinterpret_cast<uintptr_t>(frame), std::memory_order_seq_cst);
     }
-    ~Work() { tasks_.at_work_.store(false, std::memory_order_release); }  // Pairs with at_work().
+    ~Work() { tasks_.work_frame_.store(0, std::memory_order_release); }  // Pairs with at_work().
     Work(const Work&) = delete;
     Work& operator=(const Work&) = delete;
 
@@ -57,7 +67,16 @@ class OpenTasks {
     OpenTasks& tasks_;
   };
   // Any thread. If Collector::Stop gets false after it has stored its end, the owner touches its entries no more.
-  bool at_work() const { return at_work_.load(std::memory_order_seq_cst); }
+  bool at_work() const { return work_frame_.load(std::memory_order_seq_cst) != 0; }
+  // Returns true if at_work() is true only because a handler has left the collector by siglongjmp. Returns false in a
+  // handler, whose frames lie below those that it interrupts by at least the registers that the kernel saves (more than
+  // 512 bytes). Returns false, too, for a function that lies as far below, although it is in no handler. Requires the
+  // stack that the thread was on before the handler. `frame`: that of the calling function.
+  bool HasJumped(const void* frame) const noexcept {
+    constexpr uintptr_t kMinHandlerBytes = 256;
+    const uintptr_t work_frame = work_frame_.load(std::memory_order_relaxed);
+    return work_frame != 0 && reinterpret_cast<uintptr_t>(frame) + kMinHandlerBytes > work_frame;
+  }
 
   // The collector of what is open. Any thread.
   Collector* collector() const { return collector_.load(std::memory_order_relaxed); }
@@ -78,20 +97,27 @@ class OpenTasks {
   uint32_t zones() const { return zones_.load(std::memory_order_relaxed); }
   // Returns the new entry, without a zone; nullptr if it is too deep. Such a task counts as open, but has no entry.
   Entry* Push(const Domain* domain, OpenKind kind, const Id& id) noexcept {
-    if (depth_++ >= kMaxDepth) [[unlikely]]
+    if (depth_ >= kMaxDepth) [[unlikely]] {
+      ++depth_;
       return nullptr;
-    Entry& entry = entries_[depth_ - 1];
+    }
+    Entry& entry = entries_[depth_];
     entry.domain = domain;
     entry.id = id;
     entry.kind = kind;
     entry.has_zone = false;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    ++depth_;
     return &entry;
   }
   // Requires that `entry` is the newest one.
   FrameCounter::Zone* Enter(Entry& entry, FrameCounter& frames, ZoneId id) noexcept {
+    auto* const zone = new (entry.zone.data()) FrameCounter::Zone(nullptr, id);  // As yet, there is nothing to leave.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     entry.has_zone = true;
     zones_.store(zones() + 1, std::memory_order_relaxed);
-    return new (entry.zone.data()) FrameCounter::Zone(frames, id);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    return new (zone) FrameCounter::Zone(frames, id);
   }
 
   // Returns the number of open tasks and frames that an end ends, the innermost ones: the one that it belongs to, and
@@ -107,10 +133,23 @@ class OpenTasks {
   // Ends the innermost `count`, from the inside. Another thread may do so in place of the owner: the zones have no
   // counts then.
   void Pop(uint32_t count) noexcept {
-    for (; count > 0; --count) {
+    for (; count > 0 && depth_ > 0; --count) {
       if (depth_ <= kMaxDepth) Leave(entries_[depth_ - 1]);
       --depth_;
     }
+  }
+  // Ends all, as Pop does. Returns the number of entries that had a zone, also after a jump.
+  uint32_t PopAll() noexcept {
+    const uint32_t zones = CountZones();
+    Pop(depth_);
+    Forget();
+    return zones;
+  }
+  // As zones(), by the entries themselves. For who may change them.
+  uint32_t CountZones() const noexcept {
+    uint32_t zones = 0;
+    for (uint32_t i = 0; i < depth_ && i < kMaxDepth; ++i) zones += entries_[i].has_zone ? 1 : 0;
+    return zones;
   }
 
   // The thread's name from now on: the collector attaches the thread when it next begins a task outside of all zones.
@@ -136,15 +175,18 @@ class OpenTasks {
   }
   void Leave(Entry& entry) noexcept {
     if (!entry.has_zone) return;
-    zones_.store(zones() - 1, std::memory_order_relaxed);
     std::launder(reinterpret_cast<FrameCounter::Zone*>(entry.zone.data()))->~Zone();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    entry.has_zone = false;
+    if (const uint32_t open = zones(); open > 0) zones_.store(open - 1, std::memory_order_relaxed);
   }
 
   std::array<Entry, kMaxDepth> entries_;
   uint32_t depth_ = 0;  // May exceed kMaxDepth: those have no entries.
   std::atomic<uint32_t> zones_{0};
   std::atomic<Collector*> collector_{nullptr};
-  std::atomic<bool> at_work_{false};
+  std::atomic<uintptr_t> work_frame_{0};  // Of the Work that lives; 0 if there is none.
+  const int tid_;
   bool attach_ = false;
   std::string name_;
   std::optional<FrameCounter::AttachedThread> attached_;

@@ -20,3 +20,9 @@ mutant(early_copies_not_handed_over FILE src/itt/library/entry.cc TEST itt_colle
 mutant(started_programs_have_tables FILE src/itt/load.cc TEST itt_collection_test CASES "itt collection: programs*"
        FROM [[setenv(kForwardOnly, "1", 1);]] TO [[unsetenv(kForwardOnly);]]
        SAYS "Each annotated program that the program starts writes a table to its stderr.")
+mutant(jump_is_a_handler FILE src/itt/open_tasks.h TEST itt_collector_test
+       FROM [[return work_frame != 0 && reinterpret_cast]] TO [[return work_frame == 0 && reinterpret_cast]]
+       SAYS "After a handler's siglongjmp, the thread counts no task.")
+mutant(waits_for_jumped_threads FILE src/itt/wait_outside.cc TEST itt_collector_test
+       FROM [[return has_ended_ || waited_ns_ >= give_up_after_ns;]] TO [[return has_ended_ || give_up_after_ns == 0;]]
+       SAYS "After a handler's siglongjmp, the end of a collection never returns.")

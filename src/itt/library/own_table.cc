@@ -36,6 +36,7 @@ uint32_t OwnTable::WaitForThreads() const {
 // Returns false if it has ended before. Requires mutex_.
 bool OwnTable::End() {
   if (std::exchange(finished_, true)) return false;
+  collector_.EndForTable();
   frames_.SetEnabled(false);
   return true;
 }
@@ -51,8 +52,7 @@ void OwnTable::Finish() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!End()) return;
   const uint32_t inside = WaitForThreads();
-  const std::string text =
-      FormatTable(frames_, impl_->plan(), collector_.timed(), collector_.uncounted(), inside);
+  const std::string text = FormatTable(frames_, impl_->plan(), collector_.timed(), collector_.uncounted(), inside);
   if (path_.empty()) {
     std::fputs(text.c_str(), stderr);
     return;
