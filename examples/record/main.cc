@@ -117,10 +117,10 @@ perfkit::Profile MakeProfile(const record::Options& options, Recording& recordin
 }
 
 // Only a clock event shows this.
-void WarnIfUncounted(const perfkit::ExitStatus& ended, const perfkit::Profile& profile) {
+void WarnIfUncounted(const perfkit::ExitStatus& ended, uint64_t uncounted_ns, const perfkit::Profile& profile) {
   const size_t clock = profile.EventIndex("cpu-clock");
   if (clock == profile.events.size() || profile.events[clock].accounting.counted_is_lower_bound) return;
-  const std::string why = tool::UncountedText(ended, profile.events[clock].accounting.counted);
+  const std::string why = tool::UncountedText(ended, uncounted_ns, profile.events[clock].accounting.counted);
   if (!why.empty()) std::fprintf(stderr, "record: %s\n", why.c_str());
 }
 
@@ -141,6 +141,7 @@ int Run(const record::Options& options, std::optional<perfkit::Child>& child) {
     const absl::Status started = child->Start();
     if (!started.ok()) return Fail(TextOf(started), absl::IsNotFound(started) ? 127 : 126);
   }
+  const uint64_t uncounted_ns = child ? tool::CpuTimeNs(*child) : 0;
   Loop(options, *recording, [&] { return child ? tool::HasEnded(child->pid()) : watch.AllEnded(); });
   // A command that still runs goes on without being sampled.
   const bool is_whole = samples_child && options.inherit && tool::HasEnded(child->pid());
@@ -153,7 +154,7 @@ int Run(const record::Options& options, std::optional<perfkit::Child>& child) {
   tool::EndCommand(*child);
   const auto ended = child->Wait();
   if (!ended.ok()) Fail(TextOf(ended.status()));
-  if (is_whole && ended.ok()) WarnIfUncounted(*ended, profile);
+  if (is_whole && ended.ok()) WarnIfUncounted(*ended, uncounted_ns, profile);
   return is_complete && ended.ok() ? ended->shell_code() : 1;
 }
 

@@ -91,8 +91,9 @@ class Run {
   // Returns everything that was counted; with -I, what was counted since the last interval.
   Measurement Count() {
     started_ = last_ = Clock::now();
+    g_command = child_ ? child_->pid() : 0;  // Before Start returns, the command may have sent the signal itself.
     if (child_) StartOrExit(*child_);
-    g_command = child_ ? child_->pid() : 0;
+    if (child_) uncounted_ns_ = tool::CpuTimeNs(*child_);
     if (child_ && !options_.seconds && !options_.interval) {
       (void)child_->Wait();  // without a clock of our own: ends with it, to the microsecond
       g_command = 0;
@@ -115,7 +116,7 @@ class Run {
       perfkit::Snapshot end;
       clock_->Read(end);
       const perfkit::Count clock = clock_->Difference(clock_begin_, end, 0);
-      const std::string why = clock.validity.counted() ? tool::UncountedText(*ended, clock.value) : "";
+      const std::string why = clock.validity.counted() ? tool::UncountedText(*ended, uncounted_ns_, clock.value) : "";
       if (!why.empty()) Remove(measured, why);
     }
     return ended->shell_code();
@@ -154,6 +155,7 @@ class Run {
   std::optional<perfkit::Child> child_;
   std::optional<tool::TaskWatch> watch_;
   std::optional<Counting> counting_;
+  uint64_t uncounted_ns_ = 0;                 // CPU time of the command before its exec, or a little more
   std::optional<perfkit::CounterSet> clock_;  // tells whether the command was counted as a whole
   perfkit::Snapshot clock_begin_;
   Clock::time_point started_, last_;

@@ -2,6 +2,7 @@
 #include "command.h"
 
 #include <absl/strings/str_format.h>
+#include <time.h>
 
 #include <csignal>
 
@@ -23,10 +24,17 @@ void EndCommand(const perfkit::Child& command) {
   kill(command.pid(), SIGCONT);  // a stopped process takes no other signal
 }
 
-// The CPU time before exec is not counted, and the clocks differ a little: small differences are no sign.
-std::string UncountedText(const perfkit::ExitStatus& ended, uint64_t counted_ns) {
+uint64_t CpuTimeNs(const perfkit::Child& command) {
+  clockid_t clock{};
+  timespec time{};
+  if (clock_getcpuclockid(command.pid(), &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+// The clocks differ a little: small differences are no sign.
+std::string UncountedText(const perfkit::ExitStatus& ended, uint64_t uncounted_ns, uint64_t counted_ns) {
   constexpr uint64_t kUnseenNs = 5'000'000;
-  if (ended.cpu_ns <= counted_ns + counted_ns / 4 + kUnseenNs) return "";
+  if (ended.cpu_ns <= uncounted_ns + counted_ns + counted_ns / 4 + kUnseenNs) return "";
   return absl::StrFormat(
       "the command used %.1f ms of CPU time, of which the kernel counted %.1f ms. It does not count programs that gain "
       "privileges (setuid), or whose file this user may not read. Remedy: run as root, or grant CAP_PERFMON.",

@@ -19,8 +19,12 @@ absl::StatusOr<perfkit::Child> SpawnCommand(const std::vector<std::string>& comm
 // Ends a command that may still run, also if it is stopped: it receives SIGTERM.
 void EndCommand(const perfkit::Child& command);
 
-// Returns a warning if the kernel counted only a part of a command's CPU time; "" otherwise. `counted_ns` must include
-// its children.
-std::string UncountedText(const perfkit::ExitStatus& ended, uint64_t counted_ns);
+// Returns the CPU time that a command has used, in nanoseconds, before and after its exec. Must be called before
+// Child::Wait.
+uint64_t CpuTimeNs(const perfkit::Child& command);
+
+// Returns a warning if the kernel counted only a part of a command's CPU time; "" otherwise. `uncounted_ns`: CpuTimeNs
+// after Child::Start, as nothing is counted before the exec. `counted_ns` must include the command's children.
+std::string UncountedText(const perfkit::ExitStatus& ended, uint64_t uncounted_ns, uint64_t counted_ns);
 
 }  // namespace tool
