@@ -13,7 +13,7 @@
 namespace perfkit::sys {
 namespace {
 
-constexpr std::string_view kRemedy = "name a regular file, or a path at which there is nothing yet";
+constexpr std::string_view kUseAnother = "name a regular file, or a path at which there is nothing yet";
 
 const char* KindName(mode_t mode) {
   switch (mode & S_IFMT) {
@@ -42,13 +42,13 @@ absl::StatusOr<OwnedFd> OpenRegularFile(const std::string& path, int flags) {
     const OwnedFd there(kernel().open(path.c_str(), O_PATH));
     if (!there && errno != ENOENT) return FileError("open", path);
     if (there) {
-      if (absl::Status status = CheckRegular(there, path, kRemedy); !status.ok()) return status;
+      if (absl::Status status = CheckRegular(there, path, kUseAnother); !status.ok()) return status;
     }
   }
   OwnedFd fd(kernel().open(path.c_str(), flags | O_NONBLOCK | O_NOCTTY));
   if (!fd) return FileError("open", path);
   // Something else may have taken its place meanwhile.
-  if (absl::Status status = CheckRegular(fd, path, kRemedy); !status.ok()) return status;
+  if (absl::Status status = CheckRegular(fd, path, kUseAnother); !status.ok()) return status;
   return fd;
 }
 
