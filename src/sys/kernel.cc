@@ -23,17 +23,35 @@ int PerfEventOpen(const PerfEventAttr* attr, pid_t pid, int cpu, int group_fd, u
 
 int Ioctl(int fd, unsigned long request, unsigned long argument) { return ::ioctl(fd, request, argument); }
 
-// Files that this creates may be read and written by all users, as far as the umask permits.
-int Open(const char* path, int flags) { return ::open(path, flags | O_CLOEXEC, 0666); }
+// Not libc's functions of these names: they are cancellation points. A thread that is cancelled in a destructor or a
+// noexcept function ends the process.
 
-// Not libc's pread, for the reasons of ReadDirectly.
+// Files that this creates may be read and written by all users, as far as the umask permits.
+int Open(const char* path, int flags) {
+  return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0666));
+}
+
+int Close(int fd) { return static_cast<int>(::syscall(SYS_close, fd)); }
+
 ssize_t Pread(int fd, void* buffer, size_t size, off_t offset) {
   return CountOwn(::syscall(SYS_pread64, fd, buffer, size, offset));
 }
 
-int Fcntl(int fd, int command, unsigned long argument) { return ::fcntl(fd, command, argument); }
+ssize_t Write(int fd, const void* buffer, size_t size) { return ::syscall(SYS_write, fd, buffer, size); }
 
-int Nanosleep(const timespec* time) { return ::nanosleep(time, nullptr); }
+int Fcntl(int fd, int command, unsigned long argument) {
+  return static_cast<int>(::syscall(SYS_fcntl, fd, command, argument));
+}
+
+int Nanosleep(const timespec* time) { return static_cast<int>(::syscall(SYS_nanosleep, time, nullptr)); }
+
+pid_t Wait4(pid_t pid, int* status, int options, rusage* usage) {
+  return static_cast<pid_t>(::syscall(SYS_wait4, pid, status, options, usage));
+}
+
+int EpollWait(int fd, epoll_event* events, int most, int timeout_ms) {
+  return static_cast<int>(::syscall(SYS_epoll_pwait, fd, events, most, timeout_ms, nullptr, sizeof(uint64_t)));
+}
 
 int Getrusage(int who, rusage* out) { return ::getrusage(static_cast<__rusage_who>(who), out); }
 
@@ -45,9 +63,6 @@ int Capget(cap_user_header_t header, cap_user_data_t data) {
 }
 
 int Prctl(int option, unsigned long argument) { return ::prctl(option, argument, 0ul, 0ul, 0ul); }
-
-// glibc declares wait4 with a null check that would become part of the type of the table's entry.
-pid_t Wait4(pid_t pid, int* status, int options, rusage* usage) { return ::wait4(pid, status, options, usage); }
 
 // The kernel's struct sigaction on x86-64 (arch/x86/include/uapi/asm/signal.h).
 struct KernelAction {
@@ -96,8 +111,8 @@ constinit const Kernel kLinux = {
     .ioctl = Ioctl,
     .read = ReadDirectly,
     .pread = Pread,
-    .write = ::write,
-    .close = ::close,
+    .write = Write,
+    .close = Close,
     .mmap = ::mmap,
     .munmap = ::munmap,
     .open = Open,
@@ -124,7 +139,7 @@ constinit const Kernel kLinux = {
     .kill = ::kill,
     .epoll_create1 = ::epoll_create1,
     .epoll_ctl = ::epoll_ctl,
-    .epoll_wait = ::epoll_wait,
+    .epoll_wait = EpollWait,
 };
 
 constinit std::atomic<const Kernel*> detail::kernel_in_force{&kLinux};

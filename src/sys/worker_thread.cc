@@ -35,9 +35,13 @@ absl::Status WorkerThread::Start(const char* name, std::function<void()> work) {
   return absl::OkStatus();
 }
 
+// pthread_join is a cancellation point, and destructors call this.
 void WorkerThread::Join() {
+  int before = 0;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
   if (thread_) pthread_join(*thread_, nullptr);
   thread_.reset();
+  pthread_setcancelstate(before, nullptr);
 }
 
 }  // namespace perfkit::sys
