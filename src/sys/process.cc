@@ -65,6 +65,11 @@ bool IsSomewhere(const std::string& program) {
 
 absl::StatusOr<HeldChild> HoldChild(std::span<const std::string> argv) {
   if (argv.empty() || argv[0].empty()) return absl::InvalidArgumentError("there is no program to run");
+  for (const std::string& argument : argv) {
+    if (argument.find('\0') == std::string::npos) continue;
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "an argument of '%s' has a zero byte, which would end it. Remedy: leave it out", argv[0].c_str()));
+  }
   std::vector<char*> arguments;  // Made before the fork: a child of a process with threads must not allocate.
   for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);

@@ -64,6 +64,7 @@ TEST_CASE("a program that cannot run is named, with the remedy", "[child]") {
 
 TEST_CASE("misuse is refused", "[child]") {
   CHECK(absl::IsInvalidArgument(Child::Spawn(std::vector<std::string>{}).status()));
+  CHECK(absl::IsInvalidArgument(Child::Spawn({std::string("true\0x", 6)}).status()));
   auto child = Child::Spawn({"true"});
   REQUIRE(child.ok());
   CHECK(absl::IsFailedPrecondition(child->Wait().status()));
