@@ -122,3 +122,6 @@ mutant(refused_clock_carries_switches FILE src/count/source_builder.cc TEST coun
 mutant(rights_are_read_each_time FILE src/sys/rights.h TEST count_test CASES "[fault]"
        FROM [[  LazyRights() = default;]] TO [[  LazyRights() : rights_(ReadRights()) {}]]
        SAYS "Each thread's first zone takes 20 us longer, for files that are needed after a refusal only.")
+mutant(longest_budget_is_short FILE src/count/frame/hitch_reporter.h TEST count_test CASES "hitches: no frame*"
+       FROM [[ticks < 0x1p64 ? static_cast<uint64_t>(ticks) : UINT64_MAX;]] TO [[ticks < 0x1p64 ? static_cast<uint64_t>(ticks) : 0;]]
+       SAYS "With the budget that means never, each frame is a hitch.")

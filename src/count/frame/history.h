@@ -1,6 +1,7 @@
 // The last frames in a ring of fixed size.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace perfkit::count {
 class History {
  public:
   // Rounds `frames` up to a power of two, so that a mask gives the index.
-  explicit History(size_t frames) : ring_(std::bit_ceil(frames < 2 ? size_t{2} : frames)) {}
+  explicit History(size_t frames) : ring_(std::bit_ceil(std::clamp(frames, size_t{2}, SIZE_MAX / 2 + 1))) {}
 
   // The next record: fill it, then Push().
   FrameRecord& next() { return ring_[end_ & (ring_.size() - 1)]; }

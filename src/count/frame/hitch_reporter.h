@@ -21,8 +21,8 @@ class HitchReporter {
   // that there are no ticks.
   HitchReporter(uint64_t budget_ns, uint64_t ns_per_tick_q32) : budget_ns_(budget_ns), watch_(budget_ns, {}, {}) {
     if (ns_per_tick_q32 == 0) return;
-    budget_ticks_ =
-        static_cast<uint64_t>(static_cast<double>(budget_ns) / static_cast<double>(ns_per_tick_q32) * 0x1p32);
+    const double ticks = static_cast<double>(budget_ns) / static_cast<double>(ns_per_tick_q32) * 0x1p32;
+    budget_ticks_ = ticks < 0x1p64 ? static_cast<uint64_t>(ticks) : UINT64_MAX;
   }
 
   void Substitute(const LogSubstitutes& substitutes) { watch_.Substitute(substitutes); }

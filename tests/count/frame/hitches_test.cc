@@ -71,6 +71,14 @@ TEST_CASE("hitches: a sleep is a wait", "[law]") {
   CHECK(!hitch.at_least);
 }
 
+TEST_CASE("hitches: no frame is over the longest budget") {
+  FrameCounter frames({.events = {"page-faults"}, .hitch_budget = std::chrono::nanoseconds::max()});
+  int hitches = 0;
+  frames.OnHitch([&](const Hitch&) { ++hitches; });
+  for (int i = 0; i < 3; ++i) frames.Mark();
+  CHECK(hitches == 0);
+}
+
 TEST_CASE("hitches: a burst of page faults is told with addresses") {
   FrameCounter frames({.events = {"page-faults"}, .hitch_budget = 1us});
   testing::FreshPages pages(1000);
