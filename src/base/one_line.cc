@@ -14,6 +14,18 @@ bool IsControl(std::string_view character) {
   return byte(0) < ' ' || byte(0) == 0x7f || (byte(0) == 0xc2 && byte(1) < 0xa0);
 }
 
+bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+
+// The first `columns` characters of `text`.
+std::string_view Head(std::string_view text, size_t columns) {
+  size_t bytes = 0;
+  while (bytes < text.size() && (columns > 0 || IsContinuation(text[bytes]))) {
+    columns -= IsContinuation(text[bytes]) ? 0 : 1;
+    ++bytes;
+  }
+  return text.substr(0, bytes);
+}
+
 }  // namespace
 
 std::string OneLine(std::string_view name) {
@@ -31,6 +43,19 @@ std::string OneLine(std::string_view name) {
     name.remove_prefix(std::max<size_t>(bytes, 1));
   }
   return line;
+}
+
+size_t Columns(std::string_view text) {
+  return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), IsContinuation));
+}
+
+std::string CutMiddle(std::string_view text, size_t columns) {
+  constexpr size_t kDots = 3;
+  const size_t has = Columns(text);
+  if (has <= columns) return std::string(text);
+  if (columns <= kDots) return std::string(Head(text, columns));
+  const size_t tail = (columns - kDots) / 2, head = columns - kDots - tail;
+  return std::string(Head(text, head)) + "..." + std::string(text.substr(Head(text, has - tail).size()));
 }
 
 }  // namespace perfkit::base

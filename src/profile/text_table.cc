@@ -25,18 +25,6 @@ std::string Scaled(double value, double step, std::vector<std::string_view> unit
   return absl::StrFormat("%.*f %s", digits, value, units[unit]);
 }
 
-bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
-
-// The first `columns` characters of `text`.
-std::string_view Head(std::string_view text, size_t columns) {
-  size_t bytes = 0;
-  while (bytes < text.size() && (columns > 0 || IsContinuation(text[bytes]))) {
-    columns -= IsContinuation(text[bytes]) ? 0 : 1;
-    ++bytes;
-  }
-  return text.substr(0, bytes);
-}
-
 std::string Aligned(std::string_view text, size_t columns, bool right) {
   const std::string blanks(columns - std::min(columns, Columns(text)), ' ');
   return right ? blanks + std::string(text) : std::string(text) + blanks;
@@ -72,19 +60,6 @@ std::string_view FileName(std::string_view path) {
 std::string ThreadText(const Profile& profile, uint32_t thread) {
   if (profile.threads[thread].is_sum()) return profile.ThreadName(thread);
   return absl::StrFormat("%s-%d", profile.ThreadName(thread), profile.threads[thread].tid);
-}
-
-size_t Columns(std::string_view text) {
-  return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), IsContinuation));
-}
-
-std::string CutMiddle(std::string_view text, size_t columns) {
-  constexpr size_t kDots = 3;
-  const size_t has = Columns(text);
-  if (has <= columns) return std::string(text);
-  if (columns <= kDots) return std::string(Head(text, columns));
-  const size_t tail = (columns - kDots) / 2, head = columns - kDots - tail;
-  return std::string(Head(text, head)) + "..." + std::string(text.substr(Head(text, has - tail).size()));
 }
 
 TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {

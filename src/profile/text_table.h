@@ -23,11 +23,9 @@ std::string_view FileName(std::string_view path);
 // The name and the number of a thread: "worker-42"; of a sum, Profile::ThreadName.
 std::string ThreadText(const Profile& profile, uint32_t thread);
 
+using base::Columns;
+using base::CutMiddle;
 using base::OneLine;
-// Characters of UTF-8: how many columns `text` takes.
-size_t Columns(std::string_view text);
-// At most `columns` of `text`: the middle is replaced by "...".
-std::string CutMiddle(std::string_view text, size_t columns);
 
 // Rows of cells below titles, each column as wide as its widest cell.
 class TextTable {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "perfkit/format.h"
+#include "src/base/one_line.h"
 #include "src/count/table.h"
 
 namespace perfkit::count {
@@ -20,7 +21,10 @@ std::string NumberStyle::Text(double value) const {
 
 NumberStyle StyleOf(const EventPlan& plan, size_t i) { return {plan.unit(i) == "ns", plan.scale(i)}; }
 
-void AppendTable(const std::vector<TableCells>& rows, std::string* out) {
+// Names may be data of the program, of any length, and each row is as wide as the longest.
+void AppendTable(std::vector<TableCells> rows, std::string* out) {
+  constexpr size_t kMaxLabel = 200;
+  for (TableCells& row : rows) row[0] = base::CutMiddle(row[0], kMaxLabel);
   std::vector<size_t> widths(rows[0].size());
   for (const TableCells& row : rows) {
     for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());

@@ -28,8 +28,8 @@ NumberStyle StyleOf(const EventPlan& plan, size_t i);
 using TableCells = std::vector<std::string>;
 
 // Appends the rows, in aligned columns, and an empty line. Columns without any text are left out. Requires at least one
-// row, and rows of equal length, the first cell a label.
-void AppendTable(const std::vector<TableCells>& rows, std::string* out);
+// row, and rows of equal length, the first cell a label, which is cut if it is very long.
+void AppendTable(std::vector<TableCells> rows, std::string* out);
 
 // Appends the cells p50, p95, p99 and max; "n/a" each if there are no values.
 void AppendQuantileCells(const Quantiles& quantiles, const NumberStyle& style, TableCells* row);

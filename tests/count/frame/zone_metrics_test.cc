@@ -27,6 +27,22 @@ std::string LineOf(const std::string& report, std::string_view head, std::string
   return cells;
 }
 
+TEST_CASE("frames: one long name does not widen each row of the report") {
+  constexpr size_t kLong = 100'000;
+  FrameCounter frames({.events = {"page-faults"}});
+  for (int i = 0; i < 3; ++i) {
+    const FrameCounter::Zone zone(frames, frames.DefineZone(std::string(kLong, 'x')));
+  }
+  for (int i = 0; i < 3; ++i) {
+    const FrameCounter::Zone zone(frames, {"short"});
+  }
+  frames.Mark();
+  const std::string report = frames.FormatZones();
+  CHECK(report.find("xxx...xxx") != std::string::npos);
+  CHECK(report.find("  short") != std::string::npos);
+  CHECK(report.size() < kLong / 5);
+}
+
 TEST_CASE("frames: a text with braces is a list of groups") {
   FrameCounter frames({.events = {"{page-faults,minor-faults},task-clock", "context-switches", "{major-faults",
                                   event::kAlignmentFaults}});
