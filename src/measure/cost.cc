@@ -13,8 +13,9 @@ namespace {
 
 using detail::FormatAmount;
 
-// Returns "; least 10, median 12, most 40 of 31", or "" if all values are equal.
+// Returns "; least 10, median 12, most 40 of 31", or "" if there is one value or none.
 std::string Distribution(const EventType& event, const std::vector<int64_t>& values) {
+  if (values.empty()) return "";
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
   if (*least == *most) return values.size() == 1 ? "" : absl::StrFormat("; %d times the same", values.size());
   return absl::StrFormat("; least %s, median %s, most %s of %d", FormatAmount(event, *least),

@@ -72,7 +72,8 @@ struct Rounds {
 // Returns `wanted` rounds without a context switch; if there are too few, returns all rounds.
 absl::StatusOr<Rounds> TakeRounds(const Take& take, std::span<const Region> regions, bool empty, uint32_t wanted) {
   std::vector<Round> clean, switched;
-  for (uint32_t i = 0; clean.size() < wanted && i < wanted * kPatience && !AnyThrew(regions); ++i) {
+  const uint64_t most = uint64_t{wanted} * kPatience;
+  for (uint64_t i = 0; clean.size() < wanted && i < most && !AnyThrew(regions); ++i) {
     absl::StatusOr<Round> round = TakeRound(take, regions, empty, i % 2 == 1);
     if (!round.ok()) return round.status();
     // The stepper counts the thread's own instructions: a switch does not affect them.
