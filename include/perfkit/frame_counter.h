@@ -11,12 +11,12 @@
 // It never fails: an event that can't be counted has a reason instead of counts. With task-clock, page-faults,
 // context-switches and cpu-migrations, zones and marks usually make no system call: task-clock needs one after each
 // context switch, and every 20 ms. path() says how each event is read. Zones and marks do not call malloc after set-up,
-// unless a zone ends on another thread than it began on; a thread's first zone is its set-up. A thread's memory grows
-// with its zones: a zone that is new to the thread, entered from a new address of its name, or deeper than any before,
-// may map 8 KiB or more by a system call, and so may the end of a frame with values of a new magnitude. perf counts no
-// page faults for that; getrusage does (ReadPath::kUsage), in the zone or frame around it. 36 zones and four events
-// take some 50 KiB a thread. Without memory, a zone is dropped (FrameStats::dropped), and a value is in no percentile
-// (FrameStats::unplaced).
+// unless a zone ends on another thread than it began on; a thread's set-up is AttachThread, or its first zone. Without
+// memory for it, the process ends (std::terminate). A thread's memory grows with its zones: a zone that is new to the
+// thread, entered from a new address of its name, or deeper than any before, may map 8 KiB or more by a system call,
+// and so may the end of a frame with values of a new magnitude. perf counts no page faults for that; getrusage does
+// (ReadPath::kUsage), in the zone or frame around it. 36 zones and four events take some 50 KiB a thread. Without
+// memory, a zone is dropped (FrameStats::dropped), and a value is in no percentile (FrameStats::unplaced).
 // Compiled with PERFKIT_ENABLE=0 (enable.h), zones expand to nothing, and the rest does nothing.
 #pragma once
 
