@@ -42,7 +42,7 @@ std::vector<MappedFile> FilesOf(std::string_view maps, std::span<const uint64_t>
   std::vector<MappedFile> files;
   std::vector<uint64_t> locks(addresses.begin(), addresses.end());
   std::ranges::sort(locks);
-  locks.erase(std::ranges::unique(locks).begin(), locks.end());
+  locks.erase(std::unique(locks.begin(), locks.end()), locks.end());
   std::string_view path;  // of the mapping before this one
   uint64_t end = 0;
   for (size_t at = 0; at < maps.size();) {

@@ -91,8 +91,12 @@ void Tell(ProfileBuilder& builder, const ThreadsByTid& threads, const sys::LockW
   }
 }
 
-// Returns true if there is nothing to add: the thread was preempted, or its wait has a record already.
-bool IsTold(const ProfileWait& wait) { return wait.preempted || wait.lock_kind != ProfileLock::kNone; }
+// Returns true if there is nothing to add: the thread was preempted, its wait has a record already, or it slept in a
+// signal handler that had interrupted the wait for the lock.
+bool IsTold(const ProfileWait& wait) {
+  const bool in_handler = wait.blocked_in_syscall && wait.syscall != sys::kFutexCall;
+  return wait.preempted || in_handler || wait.lock_kind != ProfileLock::kNone;
+}
 
 // The part of a condition's record in which the thread waited for the mutex. Who had that then is not recorded.
 sys::LockWait MutexOf(const sys::LockWait& condition) {
@@ -105,7 +109,7 @@ sys::LockWait MutexOf(const sys::LockWait& condition) {
 }
 
 // Returns true if the thread had been signalled, and waited for the mutex of the condition. The address that it slept
-// at proves that, or refutes it. A condition may be signalled again after a thread was, so times alone do not.
+// at proves that, or refutes it. Otherwise the time of the first signal, or of the timeout, tells.
 bool IsForMutex(const sys::LockWait& record, const ProfileWait& wait, uint64_t from_ns) {
   if (record.kind != LockKind::kCondition || record.mutex == 0) return false;
   if (wait.blocked_in_syscall && wait.syscall == sys::kFutexCall) {
@@ -113,7 +117,7 @@ bool IsForMutex(const sys::LockWait& record, const ProfileWait& wait, uint64_t f
     if (slept_at - record.lock < sys::kConditionBytes) return false;
     if (slept_at - record.mutex < sys::kMutexBytes) return true;
   }
-  return record.releaser != 0 && from_ns >= record.released_ns;
+  return record.signalled_ns != 0 && from_ns >= record.signalled_ns;
 }
 
 // Returns false for conditions and semaphores: they may be signalled more than once, and after a signal a thread may
@@ -149,6 +153,7 @@ void LockRecords::Read() {
   for (sys::LockWait wait; source_->take(wait);) {
     wait.from_ns -= offset_ns, wait.to_ns -= offset_ns;
     if (wait.releaser != 0) wait.released_ns -= offset_ns;
+    if (wait.signalled_ns != 0) wait.signalled_ns -= offset_ns;
     Add(wait);
   }
 }

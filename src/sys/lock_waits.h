@@ -23,6 +23,9 @@ struct LockWait {
   uint64_t mutex = 0;  // of a condition: the mutex that the call locks again at its end
   uint64_t from_ns = 0, to_ns = 0;
   uint64_t released_ns = 0;  // when `releaser` began to release it, within the wait; 0 if `releaser` is 0
+  // Of a condition: when it was first signalled within the wait, by any thread, or the timeout that has ended the wait.
+  // What the thread waits for after that is the mutex. 0 if unknown.
+  uint64_t signalled_ns = 0;
   uint32_t tid = 0;          // of the waiting thread
   // The thread that held it when the wait began; 0 if unknown: conditions, semaphores, locks that readers hold, and
   // locks that may be shared with other processes.

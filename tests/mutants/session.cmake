@@ -240,3 +240,6 @@ mutant(signalled_waits_for_the_condition FILE src/session/lock_records.cc TEST s
 mutant(unloaded_locks_keep_their_names FILE src/session/lock_names.cc TEST session_test CASES "[lock_records]"
        FROM [[found->second.module != modules[address]) names.erase(found);]] TO [[found->second.module.empty()) names.erase(found);]]
        SAYS "Memory that was a library's has the name of its lock.")
+mutant(handlers_sleep_is_the_lock FILE src/session/lock_records.cc TEST session_test CASES "[lock_records]"
+       FROM [[return wait.preempted || in_handler ||]] TO [[return wait.preempted || (in_handler && wait.preempted) ||]]
+       SAYS "Sleep in a signal handler is said to be a wait for the lock that it has interrupted.")

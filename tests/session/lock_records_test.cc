@@ -159,7 +159,7 @@ TEST_CASE("what is not in a wait, or not blocked, is told nothing", "[lock_recor
 TEST_CASE("what an examination has found stays", "[lock_records]") {
   LockSamples built;
   const uint32_t examined = built.builder.AddWait({.blocked_in_syscall = true,
-                                                   .syscall = 1,
+                                                   .syscall = sys::kFutexCall,
                                                    .arguments = {7},
                                                    .waker = built.builder.String("an interrupt"),
                                                    .examined_ns = 130,
@@ -170,7 +170,7 @@ TEST_CASE("what an examination has found stays", "[lock_records]") {
   built.Explain();
   const ProfileWait& wait = *built.WaitOf(0);
   CHECK(wait.lock == kLock);
-  CHECK(wait.syscall == 1);
+  CHECK(wait.syscall == sys::kFutexCall);
   CHECK(wait.arguments[0] == 7);
   CHECK(wait.holder == kBystander);
   CHECK(wait.holder_since_ns == 120);
@@ -333,6 +333,32 @@ TEST_CASE("memory that was a library's has not the name of its variable", "[lock
   }
 }
 
+TEST_CASE("sleep in a signal handler is not the lock that it has interrupted", "[lock_records]") {
+  LockSamples built;
+  built.AddOff(105, 195, built.builder.AddWait({.blocked_in_syscall = true, .syscall = sys::kFutexCall + 1}));
+  built.records.Add(LockWaitOf(100, 200, 190));
+  built.Explain();
+  CHECK(built.WaitOf(0)->lock_kind == ProfileLock::kNone);
+  CHECK(built.WaitOf(0)->holder == ProfileWait::kNoHolder);
+}
+
+TEST_CASE("after the timeout, a wait for a condition is one for its mutex", "[lock_records]") {
+  LockSamples built;
+  built.AddOff(105, 150);
+  built.AddOff(155, 190);
+  built.records.Add({.lock = kLock,
+                     .mutex = kLock + 0x100,
+                     .from_ns = 100,
+                     .to_ns = 200,
+                     .signalled_ns = 148,
+                     .tid = 10,
+                     .kind = sys::LockKind::kCondition});
+  built.Explain();
+  CHECK(built.WaitOf(0)->lock_kind == ProfileLock::kCondition);
+  CHECK(built.WaitOf(1)->lock_kind == ProfileLock::kMutex);
+  CHECK(built.WaitOf(1)->lock == kLock + 0x100);
+}
+
 TEST_CASE("after the signal, a wait for a condition is one for its mutex", "[lock_records]") {
   constexpr uint64_t kMutex = 0x2000;
   LockSamples built;
@@ -348,6 +374,7 @@ TEST_CASE("after the signal, a wait for a condition is one for its mutex", "[loc
   sys::LockWait record = LockWaitOf(100, 200, 148);
   record.kind = sys::LockKind::kCondition;
   record.mutex = kMutex;
+  record.signalled_ns = 148;
   record.holder = 0, record.has_one_holder = false;
   built.records.Add(record);
   built.Explain();

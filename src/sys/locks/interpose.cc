@@ -216,14 +216,34 @@ template <class Call>
   return error;
 }
 
+// Returns the time of CLOCK_MONOTONIC at which `clock` has `time`. Wraps around if there is none.
+uint64_t MonotonicNs(clockid_t clock, const timespec& time) noexcept {
+  constexpr uint64_t kNsPerS = 1'000'000'000;
+  const auto ns = [](const timespec& of) {
+    return static_cast<uint64_t>(of.tv_sec) * kNsPerS + static_cast<uint64_t>(of.tv_nsec);
+  };
+  if (clock == CLOCK_MONOTONIC) return ns(time);
+  timespec now{}, monotonic{};
+  clock_gettime(clock, &now);
+  clock_gettime(CLOCK_MONOTONIC, &monotonic);
+  return ns(monotonic) - (ns(now) - ns(time));
+}
+
+// `time`: the timeout, by `clock`; nullptr means none.
 template <class Call>
-int Wait(pthread_cond_t* condition, pthread_mutex_t* mutex, Call call) {
+int Wait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* time, Call call) {
   if (!IsRecording()) return call();
   if (WordOf(mutex) > 1) NoteUnlock(mutex);
   RecordedWait wait(condition, LockKind::kCondition, 0, true, mutex);
   const int error = call();
-  wait.End(error == 0);
+  wait.End(error == 0, error == ETIMEDOUT ? MonotonicNs(clock, *time) : 0);
   return error;
+}
+
+// pthread_condattr_setclock: __PTHREAD_COND_CLOCK_MONOTONIC_MASK of glibc.
+clockid_t ClockOf(const pthread_cond_t* condition) noexcept {
+  constexpr unsigned kMonotonic = 2;
+  return (condition->__data.__wrefs & kMonotonic) != 0 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
 }
 
 template <class Call>
@@ -323,15 +343,15 @@ int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
 }
 
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
-  return Wait(condition, mutex, [=] { return g_cond_wait()(condition, mutex); });
+  return Wait(condition, mutex, CLOCK_MONOTONIC, nullptr, [=] { return g_cond_wait()(condition, mutex); });
 }
 
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* time) {
-  return Wait(condition, mutex, [=] { return g_cond_timedwait()(condition, mutex, time); });
+  return Wait(condition, mutex, ClockOf(condition), time, [=] { return g_cond_timedwait()(condition, mutex, time); });
 }
 
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* time) {
-  return Wait(condition, mutex, [=] { return g_cond_clockwait()(condition, mutex, clock, time); });
+  return Wait(condition, mutex, clock, time, [=] { return g_cond_clockwait()(condition, mutex, clock, time); });
 }
 
 int pthread_cond_signal(pthread_cond_t* condition) noexcept {

@@ -78,7 +78,7 @@ RecordedWait::~RecordedWait() {
   if (enters_) g_releases.Leave(lock_);
 }
 
-void RecordedWait::End(bool acquired) noexcept {
+void RecordedWait::End(bool acquired, uint64_t timeout_ns) noexcept {
   wait_.to_ns = NowNs();
   // Relaxed: as IsRecording. If recording has stopped meanwhile, the threshold is kOff, which no wait reaches.
   if (wait_.to_ns - wait_.from_ns < g_threshold_ns.load(std::memory_order_relaxed)) return;
@@ -88,12 +88,21 @@ void RecordedWait::End(bool acquired) noexcept {
     wait_.releaser = ReleaseTable::TidOf(last, lock_);
     if (wait_.releaser != 0) wait_.released_ns = last.at_ns;
   }
+  if (wait_.kind == LockKind::kCondition) wait_.signalled_ns = SignalledNs(timeout_ns);
   // With two releases or more, another thread may have had the lock between them.
   const bool is_only_release = last.count - releases_before_ == 1;
   wait_.has_one_holder = wait_.holder != 0 && wait_.holder == wait_.releaser && is_only_release;
   wait_.acquired = acquired;
   wait_.tid = ThisTid();
   g_ring.Put(wait_);
+}
+
+// If another thread begins to wait after the first signal, only later ones are known.
+uint64_t RecordedWait::SignalledNs(uint64_t timeout_ns) const noexcept {
+  const auto is_within = [this](uint64_t time_ns) { return wait_.from_ns <= time_ns && time_ns <= wait_.to_ns; };
+  if (timeout_ns != 0) return is_within(timeout_ns) ? timeout_ns : wait_.from_ns;  // It was over at the call.
+  const uint64_t first_ns = g_releases.FirstNs(lock_);
+  return is_within(first_ns) ? first_ns : wait_.released_ns;
 }
 
 bool IsAwaited(const void* lock) noexcept { return g_releases.Awaited(lock); }

@@ -30,10 +30,13 @@ class RecordedWait {
   RecordedWait(const RecordedWait&) = delete;
   RecordedWait& operator=(const RecordedWait&) = delete;
 
-  // The call has returned: writes the record if the wait was long enough. Preserves errno.
-  void End(bool acquired) noexcept;
+  // The call has returned: writes the record if the wait was long enough. `timeout_ns`: of CLOCK_MONOTONIC, if it has
+  // ended the wait for a condition; else 0. Preserves errno.
+  void End(bool acquired, uint64_t timeout_ns = 0) noexcept;
 
  private:
+  uint64_t SignalledNs(uint64_t timeout_ns) const noexcept;
+
   const void* const lock_;
   const bool enters_;
   LockWait wait_;

@@ -24,7 +24,11 @@ class ReleaseTable {
  public:
   // Awaited returns true from Enter until as many calls of Leave. For locks whose words do not show that threads wait.
   // Acquire-release: stays before the call that waits. Pairs with Awaited.
-  void Enter(const void* lock) { EntryOf(lock).waiting.fetch_add(1, std::memory_order_acq_rel); }
+  void Enter(const void* lock) {
+    Entry& entry = EntryOf(lock);
+    entry.first_ns.store(0, std::memory_order_relaxed);
+    entry.waiting.fetch_add(1, std::memory_order_acq_rel);
+  }
   void Leave(const void* lock) { EntryOf(lock).waiting.fetch_sub(1, std::memory_order_acq_rel); }
   // Returns true if threads wait for this lock, or for one with the same entry. One load. Relaxed: may miss an Enter of
   // the same moment; that release is not noted.
@@ -38,6 +42,8 @@ class ReleaseTable {
     // Both releases pair with the acquires in Last: a thread that reads the new time finds `who` to be 0 or new.
     entry.who.store(0, std::memory_order_relaxed);
     entry.at_ns.store(now_ns, std::memory_order_release);
+    uint64_t none = 0;
+    entry.first_ns.compare_exchange_strong(none, now_ns, std::memory_order_relaxed);
     entry.who.store(TagOf(lock) | (tid & kTidMask), std::memory_order_release);
   }
   // Returns the last release of the entry. `who` is 0 if there is none, or if one is being noted at the moment.
@@ -51,6 +57,8 @@ class ReleaseTable {
     if (last.who != entry.who.load(std::memory_order_acquire)) last.who = 0;
     return last;
   }
+  // Returns when the entry was first released since the last Enter; 0 if it was not. Relaxed: as the count.
+  uint64_t FirstNs(const void* lock) const { return EntryOf(lock).first_ns.load(std::memory_order_relaxed); }
   // Returns the tid; 0 if another lock was released, or if it is not known.
   static uint32_t TidOf(const Release& release, const void* lock) {
     return (release.who & ~kTidMask) == TagOf(lock) ? static_cast<uint32_t>(release.who & kTidMask) : 0;
@@ -63,6 +71,7 @@ class ReleaseTable {
       entry.count.store(0, std::memory_order_relaxed);
       entry.who.store(0, std::memory_order_relaxed);
       entry.at_ns.store(0, std::memory_order_relaxed);
+      entry.first_ns.store(0, std::memory_order_relaxed);
     }
   }
 
@@ -73,7 +82,7 @@ class ReleaseTable {
 
   struct alignas(32) Entry {
     std::atomic<uint32_t> waiting{0}, count{0};
-    std::atomic<uint64_t> who{0}, at_ns{0};
+    std::atomic<uint64_t> who{0}, at_ns{0}, first_ns{0};
   };
 
   static uint64_t HashOf(const void* lock) { return base::Mix(reinterpret_cast<uintptr_t>(lock)); }
