@@ -59,7 +59,6 @@ uint32_t ThreadTable::IndexOf(uint32_t pid, uint32_t tid, uint64_t time_ns) {
   const Entry entry = found->second;
   ProfileThread& thread = builder_.profile().threads[entry.index];
   if (thread.pid != pid || (entry.ended && time_ns > entry.end_ns)) return add();
-  thread.first_ns = std::min(thread.first_ns, time_ns);  // Its first zone may be read before its first record.
   thread.last_ns = std::max(thread.last_ns, time_ns);
   return entry.index;
 }
