@@ -195,8 +195,7 @@ class Session {
   // Stops without a profile.
   ~Session();
 
-  // Stops sampling, and returns the profile with names. Releases everything that the session held, but for three
-  // descriptors, which its destructor closes. With kWall, a
+  // Stops sampling, and returns the profile with names. Releases everything that the session held. With kWall, a
   // thread's on_ns + off_ns is exactly the time for which it existed during the session, less the time paused. Errors:
   // FailedPrecondition if Stop was called before.
   absl::StatusOr<Profile> Stop();

@@ -3,8 +3,6 @@
 
 #include "perfkit/detail/library_only.h"
 
-#include <cxxabi.h>
-
 #include <concepts>
 #include <functional>
 #include <type_traits>
@@ -33,8 +31,6 @@ class SessionCallback {
 #if defined(__cpp_exceptions)
     try {
       fn(argument);
-    } catch (abi::__forced_unwind&) {
-      throw;  // pthread_exit, and the end of a cancelled thread.
     } catch (...) {
       return false;
     }
