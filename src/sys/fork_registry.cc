@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "src/sys/kernel.h"
+#include "src/sys/uncancelled.h"
 
 namespace perfkit::sys {
 
@@ -18,8 +19,8 @@ struct ForkRegistry {
   pthread_cond_t none_left = PTHREAD_COND_INITIALIZER;
   // Signals the end of a fork. Install and InChild initialise it again, with another clock.
   pthread_cond_t forked = PTHREAD_COND_INITIALIZER;
-  uint64_t no_forks = 0;         // ForkBlockers that exist.
-  uint64_t waiting = 0;          // Threads that wait to fork.
+  uint64_t no_forks = 0;  // ForkBlockers that exist.
+  uint64_t waiting = 0;   // Threads that wait to fork.
   pthread_once_t once = PTHREAD_ONCE_INIT;
   ForkListener* first = nullptr;
 
@@ -47,16 +48,6 @@ struct ForkRegistry {
 namespace {
 
 constexpr long kGiveWayNs = 20'000'000;
-
-// Blocks cancellation: a thread that is cancelled while it waits here would leave the lock held.
-class Uncancelled {
- public:
-  Uncancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
-  ~Uncancelled() { pthread_setcancelstate(before_, nullptr); }
-
- private:
-  int before_ = 0;
-};
 
 constinit ForkRegistry g_registry;
 constinit thread_local unsigned t_no_forks = 0;  // ForkBlockers of this thread, which may be nested.

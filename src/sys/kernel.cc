@@ -13,6 +13,7 @@
 
 #include "src/base/in_handler.h"
 #include "src/sys/read.h"
+#include "src/sys/uncancelled.h"
 
 namespace perfkit::sys {
 namespace {
@@ -23,34 +24,48 @@ int PerfEventOpen(const PerfEventAttr* attr, pid_t pid, int cpu, int group_fd, u
 
 int Ioctl(int fd, unsigned long request, unsigned long argument) { return ::ioctl(fd, request, argument); }
 
-// Not libc's functions of these names: they are cancellation points. A thread that is cancelled in a destructor or a
-// noexcept function ends the process.
+// The functions of libc from Open to EpollWait are cancellation points, and perfkit calls them in destructors.
 
 // Files that this creates may be read and written by all users, as far as the umask permits.
 int Open(const char* path, int flags) {
-  return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0666));
+  const Uncancelled uncancelled;
+  return ::open(path, flags | O_CLOEXEC, 0666);
 }
 
-int Close(int fd) { return static_cast<int>(::syscall(SYS_close, fd)); }
+int Close(int fd) {
+  const Uncancelled uncancelled;
+  return ::close(fd);
+}
 
+// Not libc's pread, for the reasons of ReadDirectly.
 ssize_t Pread(int fd, void* buffer, size_t size, off_t offset) {
   return CountOwn(::syscall(SYS_pread64, fd, buffer, size, offset));
 }
 
-ssize_t Write(int fd, const void* buffer, size_t size) { return ::syscall(SYS_write, fd, buffer, size); }
-
-int Fcntl(int fd, int command, unsigned long argument) {
-  return static_cast<int>(::syscall(SYS_fcntl, fd, command, argument));
+ssize_t Write(int fd, const void* buffer, size_t size) {
+  const Uncancelled uncancelled;
+  return ::write(fd, buffer, size);
 }
 
-int Nanosleep(const timespec* time) { return static_cast<int>(::syscall(SYS_nanosleep, time, nullptr)); }
+int Fcntl(int fd, int command, unsigned long argument) {
+  const Uncancelled uncancelled;
+  return ::fcntl(fd, command, argument);
+}
 
+int Nanosleep(const timespec* time) {
+  const Uncancelled uncancelled;
+  return ::nanosleep(time, nullptr);
+}
+
+// glibc declares wait4 with a null check that would become part of the type of the table's entry.
 pid_t Wait4(pid_t pid, int* status, int options, rusage* usage) {
-  return static_cast<pid_t>(::syscall(SYS_wait4, pid, status, options, usage));
+  const Uncancelled uncancelled;
+  return ::wait4(pid, status, options, usage);
 }
 
 int EpollWait(int fd, epoll_event* events, int most, int timeout_ms) {
-  return static_cast<int>(::syscall(SYS_epoll_pwait, fd, events, most, timeout_ms, nullptr, sizeof(uint64_t)));
+  const Uncancelled uncancelled;
+  return ::epoll_wait(fd, events, most, timeout_ms);
 }
 
 int Getrusage(int who, rusage* out) { return ::getrusage(static_cast<__rusage_who>(who), out); }

@@ -48,7 +48,7 @@ absl::StatusOr<Waiter> Waiter::Open(int fd) {
 }
 
 void Waiter::Wait(int timeout_ms) {
-  epoll_event events[2];
+  epoll_event events[2] = {};
   const int ready = kernel().epoll_wait(epoll_.get(), events, 2, timeout_ms);
   // The program has closed the descriptor. Without the sleep, a caller that waits in a loop would use a whole CPU.
   if (ready < 0 && errno != EINTR) Sleep(timeout_ms);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "src/sys/uncancelled.h"
 
 namespace perfkit::sys {
 
@@ -37,11 +38,9 @@ absl::Status WorkerThread::Start(const char* name, std::function<void()> work) {
 
 // pthread_join is a cancellation point, and destructors call this.
 void WorkerThread::Join() {
-  int before = 0;
-  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+  const Uncancelled uncancelled;
   if (thread_) pthread_join(*thread_, nullptr);
   thread_.reset();
-  pthread_setcancelstate(before, nullptr);
 }
 
 }  // namespace perfkit::sys

@@ -84,6 +84,6 @@ mutant(what_is_no_file_is_edited FILE src/sys/regular_file.cc TEST sys_test CASE
 mutant(children_take_user_time FILE src/sys/process.cc TEST open_test CASES "[child]"
        FROM [[Microseconds(usage.ru_utime) + Microseconds(usage.ru_stime)]] TO [[Microseconds(usage.ru_utime)]]
        SAYS "A program that works in the kernel has taken no CPU time.")
-mutant(close_is_a_cancellation_point FILE src/sys/kernel.cc TEST session_test CASES "[cancel]"
-       FROM [[int Close(int fd) { return static_cast<int>(::syscall(SYS_close, fd)); }]] TO [[int Close(int fd) { return ::close(fd); }]]
+mutant(calls_are_cancellation_points FILE src/sys/uncancelled.h TEST session_test CASES "[cancel]"
+       FROM [[PTHREAD_CANCEL_DISABLE, &before_]] TO [[PTHREAD_CANCEL_ENABLE, &before_]]
        SAYS "A thread that is cancelled, and then destroys a set, ends the process.")

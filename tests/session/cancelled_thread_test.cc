@@ -51,7 +51,7 @@ bool EndsAfter(std::function<void()> run) {
   return step.done && result == PTHREAD_CANCELED;
 }
 
-// Without the getrusage and the files of some, each event has its own way to be read.
+// Each is read in another way.
 const std::vector<EventSpec> kEvents = {"page-faults", "task-clock", "rchar"};
 
 TEST_CASE("a cancelled thread opens, reads and destroys counters", "[cancel]") {
@@ -69,18 +69,20 @@ TEST_CASE("a cancelled thread has zones, slots and tasks", "[cancel]") {
   FrameCounter frames({.events = kEvents});
   CHECK(EndsAfter([&] { const FrameCounter::Zone zone(frames, {"zone"}); }));
   CHECK(EndsAfter([&] { const FrameCounter::AttachedThread attached = frames.AttachThread("worker"); }));
-  std::atomic<int> turn{0};  // 1: the thread is in its zone. 2: counting is disabled.
-  std::thread disabler([&] {
-    while (turn != 1) std::this_thread::yield();
-    frames.SetEnabled(false);
-    turn = 2;
+  std::atomic<bool> in_zone{false}, disabled{false}, ended{false};
+  std::thread other([&] {
+    ended = EndsAfter([&] {
+      const FrameCounter::Zone zone(frames, {"zone"});
+      in_zone = true;
+      while (!disabled) std::this_thread::yield();
+    });
+    in_zone = true;
   });
-  CHECK(EndsAfter([&] {
-    const FrameCounter::Zone zone(frames, {"zone"});
-    turn = 1;
-    while (turn != 2) std::this_thread::yield();
-  }));
-  disabler.join();
+  while (!in_zone) std::this_thread::yield();
+  frames.SetEnabled(false);
+  disabled = true;
+  other.join();
+  CHECK(ended);
   CHECK(EndsAfter([] {
     FrameCounter own({.events = kEvents});
     own.Mark();
