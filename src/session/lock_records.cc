@@ -94,7 +94,8 @@ void Tell(ProfileBuilder& builder, const ThreadsByTid& threads, const sys::LockW
 // Returns true if there is nothing to add: the thread was preempted, its wait has a record already, or it slept in a
 // signal handler that had interrupted the wait for the lock.
 bool IsTold(const ProfileWait& wait) {
-  const bool in_handler = wait.blocked_in_syscall && wait.syscall != sys::kFutexCall;
+  const bool in_handler =
+      wait.blocked_in_syscall && wait.syscall != sys::kFutexCall && wait.syscall != sys::kRestartCall;
   return wait.preempted || in_handler || wait.lock_kind != ProfileLock::kNone;
 }
 

@@ -74,6 +74,7 @@ uint32_t ReadOnce(FutexLock lock, uint64_t address) {
 }  // namespace
 
 const int32_t kFutexCall = SYS_futex;
+const int32_t kRestartCall = SYS_restart_syscall;
 
 // A futex without FUTEX_PRIVATE_FLAG may be shared with other processes.
 FutexLock FutexLockOf(int64_t syscall, std::span<const uint64_t, 6> arguments) {

@@ -16,6 +16,8 @@ namespace perfkit::sys {
 
 // The number of the system call.
 extern const int32_t kFutexCall;
+// The number of the call that goes on with a sleep, with a timeout, that a stop of the process has interrupted.
+extern const int32_t kRestartCall;
 
 // What a thread may wait for in a futex.
 enum class FutexLock : uint8_t {

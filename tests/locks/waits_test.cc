@@ -1,6 +1,9 @@
 // What is recorded of waits for locks, against what the test knows.
 #include <errno.h>
+#include <pthread.h>
+#include <time.h>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -25,7 +28,8 @@ struct PlantedWait {
   uint64_t before_ns = 0, released_ns = 0, after_ns = 0;
 };
 
-PlantedWait Plant(const void* lock, size_t size, const std::function<void()>& wait, const std::function<void()>& release) {
+PlantedWait Plant(const void* lock, size_t size, const std::function<void()>& wait,
+                  const std::function<void()>& release) {
   PlantedWait planted;
   std::atomic<uint32_t> waiter{0};
   std::thread thread([&] {
@@ -72,7 +76,8 @@ TEST_CASE("a wait for a mutex has its thread, its holder, and who released it an
   SECTION("mutex") {
     std::mutex mutex;
     mutex.lock();
-    CheckPlanted(mutex, LockKind::kMutex, true, [&] { mutex.lock(), mutex.unlock(); }, [&] { mutex.unlock(); });
+    CheckPlanted(
+        mutex, LockKind::kMutex, true, [&] { mutex.lock(), mutex.unlock(); }, [&] { mutex.unlock(); });
   }
   SECTION("timed mutex") {
     std::timed_mutex mutex;
@@ -87,7 +92,8 @@ TEST_CASE("a wait for a mutex has its thread, its holder, and who released it an
     std::recursive_mutex mutex;
     mutex.lock(), mutex.lock();
     const auto release = [&] { mutex.unlock(), mutex.unlock(); };
-    CheckPlanted(mutex, LockKind::kMutex, true, [&] { mutex.lock(), mutex.unlock(); }, release);
+    CheckPlanted(
+        mutex, LockKind::kMutex, true, [&] { mutex.lock(), mutex.unlock(); }, release);
   }
   SECTION("priority-inheriting mutex") {
     pthread_mutexattr_t attributes;
@@ -135,6 +141,71 @@ TEST_CASE("so have waits for other locks, but for holders that are not alone", "
     const auto wait = [&] { CHECK(sem_wait(&semaphore) == 0); };
     CheckPlanted(semaphore, LockKind::kSemaphore, false, wait, [&] { sem_post(&semaphore); });
   }
+}
+
+TEST_CASE("a wait for a condition has its first signal", "[locks][law]") {
+  Reader reader;
+  std::mutex mutex;
+  std::condition_variable condition;
+  bool ready = false;
+  uint64_t before_ns = 0, between_ns = 0;
+  Plant(
+      &condition, sizeof condition,
+      [&] {
+        std::unique_lock<std::mutex> lock(mutex);
+        condition.wait(lock, [&] { return ready; });
+      },
+      [&] {
+        const std::lock_guard<std::mutex> lock(mutex);
+        ready = true;
+        before_ns = NowNs();
+        condition.notify_all();
+        between_ns = NowNs();
+        condition.notify_all();
+      });
+  const std::vector<LockWait> waits = reader.Of(&condition);
+  REQUIRE(!waits.empty());
+  CHECK(before_ns <= waits.back().signalled_ns);
+  CHECK(waits.back().signalled_ns <= between_ns);
+  // The second one is noted if it came before the thread was woken.
+  CHECK(waits.back().signalled_ns <= waits.back().released_ns);
+}
+
+TEST_CASE("a wait for a condition has the timeout that has ended it", "[locks][law]") {
+  constexpr uint64_t kTimeoutNs = 2'000'000, kNsPerS = 1'000'000'000;
+  const auto time_of = [](uint64_t ns) {
+    return timespec{.tv_sec = static_cast<time_t>(ns / kNsPerS), .tv_nsec = static_cast<long>(ns % kNsPerS)};
+  };
+  const auto now_ns = [](clockid_t clock) {
+    timespec now{};
+    clock_gettime(clock, &now);
+    return static_cast<uint64_t>(now.tv_sec) * kNsPerS + static_cast<uint64_t>(now.tv_nsec);
+  };
+  Reader reader;
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t by_real, by_monotonic;
+  pthread_cond_init(&by_real, nullptr);
+  pthread_cond_init(&by_monotonic, &monotonic);
+  pthread_mutex_lock(&mutex);
+  const uint64_t end_ns = now_ns(CLOCK_MONOTONIC) + kTimeoutNs;
+  const timespec end = time_of(end_ns), over{}, real_end = time_of(now_ns(CLOCK_REALTIME) + kTimeoutNs);
+  CHECK(pthread_cond_timedwait(&by_monotonic, &mutex, &end) == ETIMEDOUT);
+  CHECK(pthread_cond_clockwait(&by_real, &mutex, CLOCK_MONOTONIC, &over) == ETIMEDOUT);
+  CHECK(pthread_cond_timedwait(&by_real, &mutex, &real_end) == ETIMEDOUT);
+  pthread_mutex_unlock(&mutex);
+  std::vector<LockWait> waits;
+  const LockWaitSource& source = *LockWaits();
+  for (LockWait wait; source.take(wait);) {
+    if (wait.mutex == reinterpret_cast<uintptr_t>(&mutex)) waits.push_back(wait);
+  }
+  REQUIRE(waits.size() == 3);
+  CHECK(waits[0].signalled_ns == std::max(end_ns, waits[0].from_ns));
+  CHECK(waits[1].signalled_ns == waits[1].from_ns);
+  CHECK(waits[2].from_ns <= waits[2].signalled_ns);
+  CHECK(waits[2].signalled_ns <= waits[2].to_ns);
 }
 
 TEST_CASE("a mutex that a wait for a condition releases has that thread as its releaser", "[locks][law]") {
@@ -194,9 +265,9 @@ TEST_CASE("what does not wait is not recorded", "[locks][law]") {
     sem_post(&semaphore), sem_timedwait(&semaphore, &past);
   }
   for (LockWait wait; LockWaits()->take(wait);) {
-    for (const void* const lock : {static_cast<void*>(&mutex), static_cast<void*>(&recursive),
-                                   static_cast<void*>(&shared), static_cast<void*>(&checked),
-                                   static_cast<void*>(&semaphore)}) {
+    for (const void* const lock :
+         {static_cast<void*>(&mutex), static_cast<void*>(&recursive), static_cast<void*>(&shared),
+          static_cast<void*>(&checked), static_cast<void*>(&semaphore)}) {
       CHECK(wait.lock != reinterpret_cast<uintptr_t>(lock));
     }
   }
@@ -210,12 +281,13 @@ TEST_CASE("waits shorter than the threshold are not recorded, and longer ones al
   const bool is_long = GENERATE(false, true);
   mutex.lock();
   // It waits from when it was seen to sleep until the release, at least.
-  const PlantedWait planted = Plant(&mutex, sizeof mutex, [&] { mutex.lock(), mutex.unlock(); },
-                                    [&] {
-                                      const uint64_t until_ns = NowNs() + (is_long ? 2 * kThresholdNs : 0);
-                                      while (NowNs() < until_ns) std::this_thread::yield();
-                                      mutex.unlock();
-                                    });
+  const PlantedWait planted = Plant(
+      &mutex, sizeof mutex, [&] { mutex.lock(), mutex.unlock(); },
+      [&] {
+        const uint64_t until_ns = NowNs() + (is_long ? 2 * kThresholdNs : 0);
+        while (NowNs() < until_ns) std::this_thread::yield();
+        mutex.unlock();
+      });
   const std::vector<LockWait> waits = reader.Of(&mutex);
   for (const LockWait& wait : waits) CHECK(wait.to_ns - wait.from_ns >= kThresholdNs);
   if (is_long) CHECK(waits.size() == 1);

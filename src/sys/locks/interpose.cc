@@ -22,8 +22,10 @@
 #include <semaphore.h>
 #include <time.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "src/base/sanitizers.h"
 #include "src/sys/locks/recorder.h"
@@ -216,34 +218,38 @@ template <class Call>
   return error;
 }
 
-// Returns the time of CLOCK_MONOTONIC at which `clock` has `time`. Wraps around if there is none.
+// The clock of pthread_cond_timedwait: bit 1 of __wrefs, by pthread_condattr_setclock (glibc's
+// __PTHREAD_COND_CLOCK_MONOTONIC_MASK).
+clockid_t ClockOf(const pthread_cond_t* condition) noexcept {
+  constexpr unsigned kMonotonic = 2;
+  return (__atomic_load_n(&condition->__data.__wrefs, __ATOMIC_RELAXED) & kMonotonic) != 0 ? CLOCK_MONOTONIC
+                                                                                           : CLOCK_REALTIME;
+}
+
+// Returns the time of CLOCK_MONOTONIC at which `clock` has `time`, at least 1. Wraps around if there is none.
 uint64_t MonotonicNs(clockid_t clock, const timespec& time) noexcept {
   constexpr uint64_t kNsPerS = 1'000'000'000;
   const auto ns = [](const timespec& of) {
     return static_cast<uint64_t>(of.tv_sec) * kNsPerS + static_cast<uint64_t>(of.tv_nsec);
   };
-  if (clock == CLOCK_MONOTONIC) return ns(time);
+  if (clock == CLOCK_MONOTONIC) return std::max<uint64_t>(ns(time), 1);
   timespec now{}, monotonic{};
   clock_gettime(clock, &now);
   clock_gettime(CLOCK_MONOTONIC, &monotonic);
-  return ns(monotonic) - (ns(now) - ns(time));
+  return std::max<uint64_t>(ns(monotonic) - (ns(now) - ns(time)), 1);
 }
 
-// `time`: the timeout, by `clock`; nullptr means none.
+// `clock`: that of `time`; nullopt means the condition's. `time`: the timeout; nullptr means none.
 template <class Call>
-int Wait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* time, Call call) {
+int Wait(pthread_cond_t* condition, pthread_mutex_t* mutex, std::optional<clockid_t> clock, const timespec* time,
+         Call call) {
   if (!IsRecording()) return call();
   if (WordOf(mutex) > 1) NoteUnlock(mutex);
   RecordedWait wait(condition, LockKind::kCondition, 0, true, mutex);
   const int error = call();
-  wait.End(error == 0, error == ETIMEDOUT ? MonotonicNs(clock, *time) : 0);
+  const bool timed_out = error == ETIMEDOUT;
+  wait.End(error == 0, timed_out ? MonotonicNs(clock ? *clock : ClockOf(condition), *time) : 0);
   return error;
-}
-
-// pthread_condattr_setclock: __PTHREAD_COND_CLOCK_MONOTONIC_MASK of glibc.
-clockid_t ClockOf(const pthread_cond_t* condition) noexcept {
-  constexpr unsigned kMonotonic = 2;
-  return (condition->__data.__wrefs & kMonotonic) != 0 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
 }
 
 template <class Call>
@@ -343,11 +349,11 @@ int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
 }
 
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
-  return Wait(condition, mutex, CLOCK_MONOTONIC, nullptr, [=] { return g_cond_wait()(condition, mutex); });
+  return Wait(condition, mutex, std::nullopt, nullptr, [=] { return g_cond_wait()(condition, mutex); });
 }
 
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* time) {
-  return Wait(condition, mutex, ClockOf(condition), time, [=] { return g_cond_timedwait()(condition, mutex, time); });
+  return Wait(condition, mutex, std::nullopt, time, [=] { return g_cond_timedwait()(condition, mutex, time); });
 }
 
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* time) {

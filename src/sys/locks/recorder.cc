@@ -97,12 +97,13 @@ void RecordedWait::End(bool acquired, uint64_t timeout_ns) noexcept {
   g_ring.Put(wait_);
 }
 
-// If another thread begins to wait after the first signal, only later ones are known.
+// If another thread begins to wait after the first signal, only later ones are known. The first release of the entry is
+// one of this lock if the last one is, unless the entry serves two locks.
 uint64_t RecordedWait::SignalledNs(uint64_t timeout_ns) const noexcept {
   const auto is_within = [this](uint64_t time_ns) { return wait_.from_ns <= time_ns && time_ns <= wait_.to_ns; };
   if (timeout_ns != 0) return is_within(timeout_ns) ? timeout_ns : wait_.from_ns;  // It was over at the call.
   const uint64_t first_ns = g_releases.FirstNs(lock_);
-  return is_within(first_ns) ? first_ns : wait_.released_ns;
+  return wait_.releaser != 0 && is_within(first_ns) ? first_ns : wait_.released_ns;
 }
 
 bool IsAwaited(const void* lock) noexcept { return g_releases.Awaited(lock); }

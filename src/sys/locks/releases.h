@@ -57,7 +57,7 @@ class ReleaseTable {
     if (last.who != entry.who.load(std::memory_order_acquire)) last.who = 0;
     return last;
   }
-  // Returns when the entry was first released since the last Enter; 0 if it was not. Relaxed: as the count.
+  // Returns when a lock of the entry was first released since the last Enter; 0 if none was. Relaxed: as the count.
   uint64_t FirstNs(const void* lock) const { return EntryOf(lock).first_ns.load(std::memory_order_relaxed); }
   // Returns the tid; 0 if another lock was released, or if it is not known.
   static uint32_t TidOf(const Release& release, const void* lock) {
