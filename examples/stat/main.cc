@@ -94,7 +94,7 @@ class Run {
     g_command = child_ ? child_->pid() : 0;  // Before Start returns, the command may have sent the signal itself.
     if (child_) StartOrExit(*child_);
     if (child_) uncounted_ns_ = tool::CpuTimeNs(*child_);
-    if (child_ && !options_.seconds && !options_.interval) {
+    if (child_ && g_interrupted == 0 && !options_.seconds && !options_.interval) {
       (void)child_->Wait();  // without a clock of our own: ends with it, to the microsecond
       g_command = 0;
     } else {

@@ -8,7 +8,7 @@ set(ENV{WINEPREFIX} "${BUILD}/wine")
 set(ENV{WINEDEBUG} -all)
 set(compile ${CXX} -std=c++20 -O2 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror "-I${INCLUDE}" ${FLAGS})
 
-# run_in_wine(<program>): wine fails to start a program now and then, without a word of the program's.
+# run_in_wine(<program>): wine sometimes fails to start a program, which then prints nothing.
 function(run_in_wine program)
   foreach(attempt RANGE 1 3)
     execute_process(COMMAND ${WINE} "${program}" RESULT_VARIABLE failed OUTPUT_VARIABLE out COMMAND_ECHO STDOUT)
