@@ -101,8 +101,8 @@ struct Hitch {
   // The log lost switches: preemptions, waits and migrations, with their times, are lower bounds.
   bool at_least = false;
   uint64_t preemptions = 0, preempted_ns = 0;  // The thread was runnable, but another one ran.
-  // The thread slept or was blocked. Has the time from when it was woken until it got a CPU, which the switch records
-  // of a thread do not tell from its sleep.
+  // The thread slept or was blocked. waited_ns includes the time from its wake-up until it got a CPU: a thread's switch
+  // records do not tell that from sleep.
   uint64_t waits = 0, waited_ns = 0;
   uint64_t migrations = 0;                     // Meaningless if `migrations_known` is false.
   uint64_t faults = 0;

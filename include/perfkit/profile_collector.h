@@ -35,6 +35,9 @@ struct ProfileCollectorOptions {
 // Aggregates records of samplers to a profile. Movable, not copyable: a moved-from one may only be assigned to or
 // destroyed. Not thread-safe: any thread may call it, one at a time. Ignores followers (SampledEvent::followers).
 //
+// With CallStack::Live, samples in the kernel have user-space frames only if SamplerOptions::fields has
+// kSampleRegsUser.
+//
 // With perfkit::dwarf, Add unwinds stacks that were dumped (CallStack::UserDump); without it, their samples are
 // StackQuality::kLeafOnly, and a note says so.
 class ProfileCollector {

@@ -167,12 +167,12 @@ struct SessionOptions {
   // with the last ones by Stop, or by a Snapshot after sampling has ended. The weights of all batches sum to the
   // profile's. Batches include all threads, also those that `threads` and `thread_name` remove from the profile. Called
   // on the session's thread, or on the thread that calls Poll, Pause, Snapshot or Stop, destroys the session or replaces
-  // it; one call at a time. New locations are named before the call, which reads files. It must not call the session.
-  // It should be brief, because samples are lost once the rings are full. If it throws, it is not called again, and a
+  // it; one call at a time. New locations are named before the call, which reads files. It must not call the session,
+  // or end its thread. It should be brief, because samples are lost once the rings are full. If it throws, it is not called again, and a
   // note says so. Requires RingMode::kStream.
   BatchCallback on_batch{};
   // Called by Snapshot and Stop every 10 ms while names are resolved; `done` goes from 0 to 1. It must not call the
-  // session. If it throws, it is not called again for that profile, and a note says so.
+  // session, or end its thread (pthread_exit). If it throws, it is not called again for that profile, and a note says so.
   SessionCallback<double> progress{};
 };
 
@@ -195,9 +195,9 @@ class Session {
   // Stops without a profile.
   ~Session();
 
-  // Stops sampling, and returns the profile with names. Releases everything that the session held. With kWall, a
-  // thread's on_ns + off_ns is exactly the time for which it existed during the session, less the time paused. Errors:
-  // FailedPrecondition if Stop was called before.
+  // Stops sampling, and returns the profile with names. Releases everything that the session held except three
+  // descriptors, which the destructor closes. With kWall, a thread's on_ns + off_ns is exactly the time for which it
+  // existed during the session, less the time paused. Errors: FailedPrecondition if Stop was called before.
   absl::StatusOr<Profile> Stop();
   // Returns the profile so far, with names; sampling continues. kOverwrite: returns what the rings hold now, with the
   // accounting since the previous snapshot; Profile::from_ns is the time of that snapshot, or if that is longer ago,

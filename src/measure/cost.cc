@@ -13,7 +13,7 @@ namespace {
 
 using detail::FormatAmount;
 
-// Returns "; least 10, median 12, most 40 of 31", or "" if there is one value or none.
+// Returns "; least 10, median 12, most 40 of 31", or "; 31 times the same"; "" for one value or none.
 std::string Distribution(const EventType& event, const std::vector<int64_t>& values) {
   if (values.empty()) return "";
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
