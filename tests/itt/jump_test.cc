@@ -178,7 +178,7 @@ TEST_CASE("itt collector: the end does not wait for ever for a thread that a han
   std::optional<FrameCounter> frames(FrameOptions{.events = {"page-faults"}});
   std::optional<Collecting> collecting(*frames);
   const Faults faults;
-  std::atomic<int> turn{0};  // 1: it has jumped. 2: collection has ended. 3: another one has begun.
+  std::atomic<int> turn{0};  // 1: it has jumped. 2: collection has ended. 3: it had a task meanwhile. 4: another began.
   std::thread other([&] {
     Begin(g_work);
     JumpOutOf([] { Begin(Unreadable::New().handle); });
@@ -187,7 +187,8 @@ TEST_CASE("itt collector: the end does not wait for ever for a thread that a han
       if (sleeps) turn.wait(1);
     }
     Tasks(1);  // Nothing.
-    while (turn < 3) std::this_thread::yield();
+    turn = 3;
+    while (turn < 4) std::this_thread::yield();
     Tasks(7);
   });
   while (turn < 1) std::this_thread::yield();
@@ -197,9 +198,10 @@ TEST_CASE("itt collector: the end does not wait for ever for a thread that a han
   frames.reset();
   turn = 2;
   turn.notify_one();
+  while (turn < 3) std::this_thread::yield();
   FrameCounter second({.events = {"page-faults"}});
   collecting.emplace(second);
-  turn = 3;
+  turn = 4;
   other.join();
   collecting->Stop();
   CHECK(Zones(second).Calls("app: work") == 7);
