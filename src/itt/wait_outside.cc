@@ -8,16 +8,13 @@
 #include <thread>
 
 #include "src/proc/blocked_call.h"
+#include "src/sys/clock.h"
 #include "src/sys/kernel.h"
 
 namespace perfkit::itt {
 namespace {
 
 constexpr uint64_t kTickNs = 1'000'000;
-
-// CLOCK_THREAD_CPUTIME_ID of another thread: MAKE_THREAD_CPUCLOCK with CPUCLOCK_SCHED of
-// include/linux/posix-timers.h.
-clockid_t CpuClockOf(int tid) { return static_cast<clockid_t>(~static_cast<unsigned>(tid) << 3 | 6); }
 
 // A thread that is waited for.
 class Waiting {
@@ -46,7 +43,7 @@ class Waiting {
  private:
   void Look() {
     timespec time{};
-    if (sys::kernel().clock_gettime(CpuClockOf(tasks_->tid()), &time) != 0) {
+    if (sys::kernel().clock_gettime(sys::ThreadCpuClock(tasks_->tid()), &time) != 0) {
       has_ended_ = errno == EINVAL;
       return;
     }

@@ -17,11 +17,7 @@ namespace {
 constexpr uint64_t kMaxWaitNs = 1'000'000;
 
 // Returns the CPU time of a thread; 0 if it has ended.
-uint64_t CpuNs(pid_t tid) {
-  // CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED (include/linux/posix-timers_types.h).
-  constexpr uint32_t kThreadClock = 6;
-  return sys::ClockNs(static_cast<clockid_t>(~static_cast<uint32_t>(tid) << 3 | kThreadClock));
-}
+uint64_t CpuNs(pid_t tid) { return sys::ClockNs(sys::ThreadCpuClock(tid)); }
 
 struct Candidate {
   size_t index = 0;  // in `tids`

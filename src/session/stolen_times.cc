@@ -15,14 +15,11 @@ constexpr uint64_t kMinStolenNs = 300'000;
 // A reading that took longer was interrupted itself.
 constexpr uint64_t kMaxReadNs = 50'000;
 
-// The clock of a thread: MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED) in include/linux/posix-timers_types.h.
-clockid_t CpuClockOf(uint32_t tid) { return static_cast<clockid_t>(~tid << 3 | 6); }
-
 }  // namespace
 
 void StolenTimes::Read(uint32_t thread, uint32_t tid) {
   const uint64_t before_ns = sys::ClockNs(CLOCK_MONOTONIC);
-  const uint64_t cpu_ns = sys::ClockNs(CpuClockOf(tid));
+  const uint64_t cpu_ns = sys::ClockNs(sys::ThreadCpuClock(static_cast<pid_t>(tid)));
   const uint64_t after_ns = sys::ClockNs(CLOCK_MONOTONIC);
   if (cpu_ns != 0 && after_ns - before_ns <= kMaxReadNs) {
     AddReading(thread, before_ns + (after_ns - before_ns) / 2, cpu_ns);

@@ -1,6 +1,7 @@
 // The kernel's clocks in nanoseconds.
 #pragma once
 
+#include <sys/types.h>
 #include <time.h>
 
 #include <atomic>
@@ -45,6 +46,10 @@ inline uint64_t OwnClockNs(clockid_t clock) {
   kernel().clock_gettime(clock, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
+
+// Returns the clock of a thread's CPU time: MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED) in
+// include/linux/posix-timers_types.h. Once the thread has ended, its time is 0.
+constexpr clockid_t ThreadCpuClock(pid_t tid) { return static_cast<clockid_t>(~static_cast<uint32_t>(tid) << 3 | 6); }
 
 // Returns the time of `clock` as perf's records have it: that of the host.
 inline uint64_t ClockNs(clockid_t clock) { return OwnClockNs(clock) - ClockOffsetNs(clock); }
