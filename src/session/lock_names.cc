@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -25,7 +24,7 @@ namespace {
 
 constexpr size_t kMaxNames = 64 << 10;  // bounds the memory for a program that keeps creating locks
 
-// The first mapping of a loaded file, and the locks in all of its mappings.
+// The first mapping of a loaded file, and the locks in all of its mappings, in order.
 struct MappedFile {
   std::string_view path;
   uint64_t begin = 0, file_offset = 0, inode = 0;
@@ -86,10 +85,9 @@ bool IsInSegment(const elf::Image& image, uint64_t address) {
   return false;
 }
 
-// Names the locks that are in variables.
-void NameBySymbols(const elf::Image& image, uint64_t bias, std::string_view path, std::vector<uint64_t> locks,
+// Names the locks that are in variables. `locks`: in order.
+void NameBySymbols(const elf::Image& image, uint64_t bias, std::string_view path, std::span<const uint64_t> locks,
                    LockNamesByAddress& names) {
-  std::sort(locks.begin(), locks.end());
   const auto visit = [&](const elf::Symbol& symbol) {
     if (symbol.type != STT_OBJECT || !symbol.defined() || symbol.name.empty()) return true;
     const uint64_t begin = symbol.address + bias;
@@ -112,7 +110,8 @@ std::string KeyOf(const MappedFile& file) { return absl::StrFormat("%s\n%d\n%x",
 void ForgetMoved(std::span<const MappedFile> files, std::span<const uint64_t> addresses, LockNamesByAddress& names) {
   std::unordered_map<uint64_t, std::string> modules;
   for (const MappedFile& file : files) {
-    for (const uint64_t lock : file.locks) modules[lock] = KeyOf(file);
+    const std::string key = KeyOf(file);
+    for (const uint64_t lock : file.locks) modules[lock] = key;
   }
   for (const uint64_t address : addresses) {
     const auto found = names.find(address);
@@ -141,7 +140,8 @@ void LockNames::LookUp(std::span<const uint64_t> addresses) {
   for (const uint64_t address : addresses) names_.try_emplace(address);
   for (const MappedFile& file : files) {
     if (file.locks.empty()) continue;
-    for (const uint64_t lock : file.locks) names_[lock].module = KeyOf(file);
+    const std::string key = KeyOf(file);
+    for (const uint64_t lock : file.locks) names_[lock].module = key;
     const proc::ModuleId id{.path = std::string(file.path), .inode = file.inode, .pid = pid};
     const absl::StatusOr<proc::ModuleFile> module = proc::ModuleFile::Open(id, "/proc");
     if (!module.ok()) continue;
@@ -154,7 +154,7 @@ void LockNames::LookUp(std::span<const uint64_t> addresses) {
       own.push_back(lock);
       names_[lock].name = absl::StrFormat("%s+0x%x", profile::BaseName(file.path), lock - *bias);
     }
-    NameBySymbols(image, *bias, file.path, std::move(own), names_);
+    NameBySymbols(image, *bias, file.path, own, names_);
   }
 }
 
