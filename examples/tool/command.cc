@@ -36,7 +36,7 @@ std::string UncountedText(const perfkit::ExitStatus& ended, uint64_t uncounted_n
   constexpr uint64_t kUnseenNs = 5'000'000;
   if (ended.cpu_ns <= uncounted_ns + counted_ns + counted_ns / 4 + kUnseenNs) return "";
   return absl::StrFormat(
-      "the command used %.1f ms of CPU time, of which the kernel counted %.1f ms. It does not count programs that gain "
+      "the command used %.1f ms of CPU time. The kernel counted %.1f ms of it. It does not count programs that gain "
       "privileges (setuid), or whose file this user may not read. Remedy: run as root, or grant CAP_PERFMON.",
       static_cast<double>(ended.cpu_ns) / 1e6, static_cast<double>(counted_ns) / 1e6);
 }

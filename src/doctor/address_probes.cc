@@ -66,8 +66,8 @@ Finding NoTracefs(const absl::Status& status, const Context& context) {
 }  // namespace
 
 Finding ProbeTracepoints(Context& context) {
-  const absl::StatusOr<std::string> tracefs = event::TracefsFolder(RootsOf(context));
   if (!context.has_perf) return NeedsPerf();
+  const absl::StatusOr<std::string> tracefs = event::TracefsFolder(RootsOf(context));
   if (!tracefs.ok()) return NoTracefs(tracefs.status(), context);
   const Verdict any = TryEvent("sched:sched_switch", Work::kSleep, context.workload, RootsOf(context));
   if (any.usability == Usability::kCounts) {

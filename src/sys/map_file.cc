@@ -50,8 +50,7 @@ absl::StatusOr<Mapping> ReadWhole(int fd, uint64_t size, const std::string& path
   std::optional<Mapping> copy = Mapping::Anonymous(size);
   if (!copy) return absl::ErrnoToStatus(errno, absl::StrFormat("no memory for %s", path));
   for (uint64_t done = 0; done < size;) {
-    const ssize_t got = kernel().read(fd, copy->data() + done, size - done);
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = RetryInterrupted([&] { return kernel().read(fd, copy->data() + done, size - done); });
     if (got < 0) return absl::ErrnoToStatus(errno, absl::StrFormat("cannot read %s", path));
     if (got == 0) {
       return absl::InvalidArgumentError(absl::StrFormat("%s was cut short while it was read", path));

@@ -108,11 +108,16 @@ void RefuseName(Choice& choice, const Metric& metric) {
   choice.metrics.push_back({metric.text(), std::nullopt, reason});
 }
 
-void PutMetric(Choice& choice, Metric metric) {
-  if (HasMetric(choice, metric)) return;
-  if (HasNameOfColumn(choice, metric)) return RefuseName(choice, metric);
+// Returns false if the metric is refused.
+bool PutMetric(Choice& choice, Metric metric) {
+  if (HasMetric(choice, metric)) return true;
+  if (HasNameOfColumn(choice, metric)) {
+    RefuseName(choice, metric);
+    return false;
+  }
   const std::string name = metric.name();
   choice.metrics.push_back({name, std::move(metric), ""});
+  return true;
 }
 
 // Adds a set of metrics by its name, with its groups.
@@ -141,8 +146,7 @@ void AddMetric(Choice& choice, std::string_view text) {
     return;
   }
   const std::vector<std::string> events = metric->events();
-  PutMetric(choice, *std::move(metric));
-  if (!choice.metrics.back().metric) return;
+  if (!PutMetric(choice, *std::move(metric))) return;
   for (const std::string& event : events) {
     if (!HasEvent(choice, event)) AddForMetrics(choice, event);
   }
