@@ -120,7 +120,7 @@ perfkit::Profile MakeProfile(const record::Options& options, Recording& recordin
 void WarnIfUncounted(const perfkit::ExitStatus& ended, uint64_t uncounted_ns, const perfkit::Profile& profile) {
   const size_t clock = profile.EventIndex("cpu-clock");
   if (clock == profile.events.size() || profile.events[clock].accounting.counted_is_lower_bound) return;
-  const std::string why = tool::UncountedText(ended, uncounted_ns, profile.events[clock].accounting.counted);
+  const std::string why = tool::UncountedText(ended.cpu_ns, uncounted_ns, profile.events[clock].accounting.counted);
   if (!why.empty()) std::fprintf(stderr, "record: %s\n", why.c_str());
 }
 

@@ -63,9 +63,8 @@ Clock::duration Seconds(double seconds) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-// Leaves no counts, and prints why.
-void Remove(Measurement& measured, const std::string& why) {
-  fprintf(stderr, "stat: %s\n", why.c_str());
+// Leaves no counts.
+void RemoveCounts(Measurement& measured) {
   for (Row& row : measured.rows) {
     row.cells.count = {.validity = {.flags = perfkit::Validity::kNotCounted}};
     row.cells.reason = "the kernel stopped counting the command";
@@ -112,12 +111,10 @@ class Run {
     g_command = 0;
     if (!ended.ok()) fprintf(stderr, "stat: %s\n", std::string(ended.status().message()).c_str());
     if (!ended.ok()) return 1;
-    if (clock_) {
-      perfkit::Snapshot end;
-      clock_->Read(end);
-      const perfkit::Count clock = clock_->Difference(clock_begin_, end, 0);
-      const std::string why = clock.validity.counted() ? tool::UncountedText(*ended, uncounted_ns_, clock.value) : "";
-      if (!why.empty()) Remove(measured, why);
+    const std::string why = WhyUncounted(ended->cpu_ns);
+    if (!why.empty()) {
+      fprintf(stderr, "stat: %s\n", why.c_str());
+      RemoveCounts(measured);
     }
     return ended->shell_code();
   }
@@ -127,13 +124,24 @@ class Run {
  private:
   bool IsOver() const { return g_interrupted != 0 || (child_ ? tool::HasEnded(child_->pid()) : watch_->AllEnded()); }
 
+  // Returns a warning if the kernel did not count the command, which has used `cpu_ns` of CPU time; "" otherwise.
+  std::string WhyUncounted(uint64_t cpu_ns) {
+    if (!clock_) return "";
+    perfkit::Snapshot now;
+    clock_->Read(now);
+    const perfkit::Count clock = clock_->Difference(clock_begin_, now, 0);
+    return clock.validity.counted() ? tool::UncountedText(cpu_ns, uncounted_ns_, clock.value) : "";
+  }
+
   // Prints each interval, until it is over, or the time is.
   void Watch() {
     const Clock::time_point end = started_ + Seconds(options_.seconds.value_or(1e9));
     const Clock::duration interval = Seconds(options_.interval.value_or(1e9));
     for (Clock::time_point tick = started_ + interval; !IsOver() && Clock::now() < end;) {
       if (Clock::now() >= tick) {
-        report_.Print(Take());
+        Measurement interval_counts = Take();
+        if (child_ && !WhyUncounted(tool::CpuTimeNs(*child_)).empty()) RemoveCounts(interval_counts);
+        report_.Print(interval_counts);
         tick = std::max(tick + interval, Clock::now());
       }
       std::this_thread::sleep_until(std::min({Clock::now() + kPoll, tick, end}));

@@ -32,13 +32,13 @@ uint64_t CpuTimeNs(const perfkit::Child& command) {
 }
 
 // The clocks differ a little: small differences are no sign.
-std::string UncountedText(const perfkit::ExitStatus& ended, uint64_t uncounted_ns, uint64_t counted_ns) {
+std::string UncountedText(uint64_t cpu_ns, uint64_t uncounted_ns, uint64_t counted_ns) {
   constexpr uint64_t kUnseenNs = 5'000'000;
-  if (ended.cpu_ns <= uncounted_ns + counted_ns + counted_ns / 4 + kUnseenNs) return "";
+  if (cpu_ns <= uncounted_ns + counted_ns + counted_ns / 4 + kUnseenNs) return "";
   return absl::StrFormat(
       "the command used %.1f ms of CPU time. The kernel counted %.1f ms of it. It does not count programs that gain "
       "privileges (setuid), or whose file this user may not read. Remedy: run as root, or grant CAP_PERFMON.",
-      static_cast<double>(ended.cpu_ns) / 1e6, static_cast<double>(counted_ns) / 1e6);
+      static_cast<double>(cpu_ns) / 1e6, static_cast<double>(counted_ns) / 1e6);
 }
 
 }  // namespace tool

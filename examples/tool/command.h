@@ -23,8 +23,9 @@ void EndCommand(const perfkit::Child& command);
 // Child::Wait.
 uint64_t CpuTimeNs(const perfkit::Child& command);
 
-// Returns a warning if the kernel counted only a part of a command's CPU time; "" otherwise. `uncounted_ns`: CpuTimeNs
-// after Child::Start, as nothing is counted before the exec. `counted_ns` must include the command's children.
-std::string UncountedText(const perfkit::ExitStatus& ended, uint64_t uncounted_ns, uint64_t counted_ns);
+// Returns a warning if the kernel counted only a part of the CPU time of a command; "" otherwise. `cpu_ns`: CpuTimeNs
+// while it runs, ExitStatus::cpu_ns at its end. `uncounted_ns`: CpuTimeNs after Child::Start, as nothing is counted
+// before the exec. `counted_ns` must include the command's children.
+std::string UncountedText(uint64_t cpu_ns, uint64_t uncounted_ns, uint64_t counted_ns);
 
 }  // namespace tool

@@ -310,6 +310,13 @@ TEST_CASE("a program that this user may not read is not counted as 0", "[stat]")
     CHECK(Says(user, "privileges (setuid)"));
     CHECK(NumberOf(Stat("-e page-faults:u " + command), "page-faults:u") > 0);
   }
+  // Intervals, too, once it has used enough CPU time to tell: more than the last one.
+  const std::string long_work = " if=/dev/zero of=/dev/null bs=1M count=30000";
+  const Run intervals = RunCommand(as_user + STAT " -I 100 -e page-faults:u " + unreadable + long_work);
+  INFO(intervals.output);
+  const size_t first = intervals.output.find("n/a   page-faults:u");
+  REQUIRE(first != std::string::npos);
+  CHECK(intervals.output.find("n/a   page-faults:u", first + 1) != std::string::npos);
   CHECK(NumberOf(RunCommand(as_user + STAT " -e page-faults:u dd" + work), "page-faults:u") > 0);
 }
 
