@@ -63,6 +63,7 @@ std::vector<ProfileFormat> ProfileFormats();
 // and devices directly, if their names have such an extension: for /dev/stdout, call the format's ProfileFormat::write.
 // Errors: InvalidArgument if no format has that extension (the message lists them), or if the profile does not pass
 // Check(); Unimplemented if the format needs perfkit::exporters, which is not linked; that of a failed system call.
+// A pipe without a reader and a file beyond RLIMIT_FSIZE are such errors, too: no SIGPIPE or SIGXFSZ is delivered.
 absl::Status WriteProfile(const Profile& profile, const std::string& path, const WriteOptions& options = {});
 
 // Writes one frame of FindSlowFrames, ExplainFrame or on_slow_frame (keep_frames.h) in the format of the file's
@@ -90,7 +91,6 @@ absl::Status WriteDifference(const ProfileDifference& difference, const std::str
 // The writers of the core.
 
 // Writes one line for each stack, root first, with its weight: "main;work;read 12". The outermost "call" is the thread.
-// Errors: InvalidArgument also if the profile has no events.
 absl::Status WriteFolded(const Profile& profile, const WriteOptions& options, ProfileSink sink);
 // Writes Callgrind's format, with all events, for callgrind_annotate and kcachegrind. Inlined calls are functions. The
 // root is a function "[all]", whose self is the weight of samples without a stack. The "number of calls" of a call is

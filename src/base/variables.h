@@ -1,8 +1,10 @@
 // Environment variables as settings: their default values, and the process's number in names of files.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "absl/functional/function_ref.h"
 
@@ -22,6 +24,14 @@ inline bool ExpandPid(std::string& path, int pid) {
   if (at == std::string::npos) return false;
   path.replace(at, 2, std::to_string(pid));
   return true;
+}
+
+// Makes `path` absolute unless it is empty: the program, or one that replaces it by exec, may change its working
+// directory. Leaves it as it is if that has no path.
+inline void MakeAbsolute(std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  if (!error && !path.empty()) path = absolute.string();
 }
 
 }  // namespace perfkit::base

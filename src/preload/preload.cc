@@ -14,12 +14,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -27,6 +25,7 @@
 #include "absl/strings/str_format.h"
 #include "perfkit/profile_writer.h"
 #include "perfkit/session.h"
+#include "src/base/variables.h"
 #include "src/preload/settings.h"
 #include "src/proc/blocked_call.h"
 #include "src/proc/threads.h"
@@ -147,13 +146,6 @@ class WholeProgram {
   sys::WorkerThread thread_;
 };
 
-// Makes the path absolute: the program, or one that replaces it, may change its folder.
-void FixPath(Settings& settings) {
-  std::error_code error;
-  const std::filesystem::path path = std::filesystem::absolute(settings.path, error);
-  if (!error) settings.path = path.string();
-}
-
 // Makes this process the owner of the profile: programs that it starts see another process's number in the variable,
 // and a program that replaces it by exec sees its own. Writes into the environment directly: a shell may replace setenv
 // by its own.
@@ -173,7 +165,7 @@ WholeProgram* g_program = nullptr;
   absl::StatusOr<Settings> settings = ReadSettings(std::getenv, pid);
   if (!settings.ok()) return Complain(settings.status());
   if (settings->path.empty()) return;
-  FixPath(*settings);
+  base::MakeAbsolute(settings->path);
   if (!settings->each_process) ClaimProfile(*settings, pid);
   // Before the program runs for hours; after ClaimProfile, so that programs that it starts don't say it again.
   if (const auto format = FormatOf(settings->path); !format.ok()) return Complain(format.status());

@@ -1,5 +1,6 @@
-// The offsets of a time namespace are fixed before its first process enters it. A process enters one only when it is
-// forked, or by setns, so one reading is enough until it forks.
+// The offsets of a time namespace are fixed before its first process enters it. A process enters one when it is forked,
+// so one reading is enough until then. One that enters it by setns must do so before it uses perfkit
+// (SamplerOptions::clock_id).
 #include "src/sys/clock.h"
 
 #include <fcntl.h>

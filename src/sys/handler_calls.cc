@@ -2,6 +2,7 @@
 #include "src/sys/handler_calls.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -30,6 +31,19 @@ PERFKIT_IN_HANDLER bool HandlerThreadExists(pid_t tid) {
   const bool ended = ::syscall(SYS_tgkill, ::syscall(SYS_getpid), tid, 0) != 0 && errno == ESRCH;
   errno = before;
   return !ended;
+}
+
+PERFKIT_IN_HANDLER bool HandlerIsSet(int signal) {
+  struct {
+    void* handler = nullptr;
+    unsigned long flags = 0;
+    void* restorer = nullptr;
+    uint64_t mask = 0;
+  } now;  // struct sigaction of the kernel
+  const int before = errno;
+  const bool known = ::syscall(SYS_rt_sigaction, signal, nullptr, &now, sizeof(now.mask)) == 0;
+  errno = before;
+  return known && now.handler != reinterpret_cast<void*>(SIG_DFL) && now.handler != reinterpret_cast<void*>(SIG_IGN);
 }
 
 PERFKIT_IN_HANDLER void HandlerDisableEvent(int fd) { (void)::syscall(SYS_ioctl, fd, kIocDisable, 0); }

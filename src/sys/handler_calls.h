@@ -16,6 +16,9 @@ pid_t HandlerTid();
 // visible.
 bool HandlerThreadExists(pid_t tid);
 
+// Returns true if the signal has a handler, not SIG_DFL or SIG_IGN.
+bool HandlerIsSet(int signal);
+
 // Disables the perf event with that descriptor, and all events that inherited it. errno may change.
 void HandlerDisableEvent(int fd);
 

@@ -13,6 +13,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 #include "src/sys/kernel.h"
+#include "src/sys/write_signals.h"
 
 namespace perfkit::sys {
 namespace {
@@ -85,6 +86,7 @@ absl::Status FileError(const char* what, const std::string& path) {
 }
 
 absl::Status WriteAll(int fd, const std::string& path, std::string_view bytes) {
+  const WriteSignalGuard guard;
   while (!bytes.empty()) {
     const ssize_t wrote = RetryInterrupted([&] { return kernel().write(fd, bytes.data(), bytes.size()); });
     if (wrote == 0) errno = EIO;

@@ -16,7 +16,7 @@ namespace perfkit::sys {
 // Returns the Status of errno: "cannot <what> <path>".
 absl::Status FileError(const char* what, const std::string& path);
 
-// Writes all of `bytes`. On an error, the Status names `path`.
+// Writes all of `bytes`. On an error, the Status names `path`. Delivers no SIGPIPE or SIGXFSZ.
 absl::Status WriteAll(int fd, const std::string& path, std::string_view bytes);
 
 // Readers of `path` find the previous file or, after Commit, the complete new one. Movable, not copyable.

@@ -29,7 +29,9 @@ absl::StatusOr<FileTail> ReadOwnedTail(const std::string& path, std::span<const 
         absl::StrFormat("%s is owned by uid %d, not by the process, this user or root", path, info.st_uid));
   }
   const auto end = static_cast<uint64_t>(std::max<off_t>(info.st_size, 0));
-  FileTail tail{.text = {}, .inode = info.st_ino, .size = end};
+  const uint64_t changed_ns =
+      static_cast<uint64_t>(info.st_ctim.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(info.st_ctim.tv_nsec);
+  FileTail tail{.text = {}, .inode = info.st_ino, .size = end, .changed_ns = changed_ns};
   if (end <= offset || ::lseek(fd.get(), static_cast<off_t>(offset), SEEK_SET) < 0) return tail;
   tail.text.resize(std::min<uint64_t>(end - offset, most));
   size_t got = 0;

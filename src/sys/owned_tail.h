@@ -12,9 +12,10 @@
 namespace perfkit::sys {
 
 struct FileTail {
-  std::string text;    // Empty if the file ends at or before the offset.
-  uint64_t inode = 0;  // Of the file: if it differs from the last time, the file was replaced.
-  uint64_t size = 0;   // Of the file: if it is smaller than the last time, the file was written anew.
+  std::string text;         // Empty if the file ends at or before the offset.
+  uint64_t inode = 0;       // Of the file: if it differs from the last time, the file was replaced.
+  uint64_t size = 0;        // Of the file: if it is smaller than the last time, the file was written anew.
+  uint64_t changed_ns = 0;  // When the file was changed last, by CLOCK_REALTIME.
 };
 
 // Returns the bytes of `path` from `offset` on, at most `most` of them. If the last component of `path` is a symbolic

@@ -48,6 +48,7 @@ enum SampleBit : uint64_t {
   kSampleTid = 1 << 1,
   kSampleTime = 1 << 2,
   kSampleAddr = 1 << 3,
+  kSampleRead = 1 << 4,
   kSampleCpu = 1 << 7,
   kSampleBranchStack = 1 << 11,
 };

@@ -194,6 +194,12 @@ void Functions() {
   }
 }
 
+// Begins in the folder of its start, and ends in another one.
+void ChangeFolder() {
+  Tasks(3);
+  if (chdir("/") != 0) std::abort();
+}
+
 void Deep() {
   for (int i = 0; i < 100; ++i) Begin(g_work);
   for (int i = 0; i < 100; ++i) End();
@@ -273,6 +279,7 @@ int main(int argc, char** argv) {
   if (what == "storm") Storm();
   if (what == "functions") Functions();
   if (what == "deep") Deep();
+  if (what == "chdir") ChangeFolder();
   if (what == "signals") Signals();
   if (what == "names") Names();
   if (what == "exit elsewhere") ExitElsewhere();

@@ -225,9 +225,21 @@ TEST_CASE("itt: without a file the table goes to stderr; a file that cannot be w
   const Ended to_stderr = RunUnder("", PERFKIT_ANNOTATED " plant", "");
   CHECK(to_stderr.status == 0);
   CHECK(to_stderr.table.Calls("app: work") == 100);
-  const Ended nowhere = RunUnder("PERFKIT_ITT=/nonexistent/tasks.txt", PERFKIT_ANNOTATED " plant", "");
+  const TempFolder folder;
+  const std::string path = folder.path() + "/absent/tasks.txt";
+  const Ended nowhere = RunUnder("PERFKIT_ITT=" + path, PERFKIT_ANNOTATED " plant", "");
   CHECK(nowhere.status == 0);
-  CHECK_THAT(nowhere.output, Catch::Contains("/nonexistent/tasks.txt"));
+  CHECK_THAT(nowhere.output, Catch::Contains(path));
+}
+
+TEST_CASE("itt: a relative path is that of the start, in whichever folder the program ends", "[itt]") {
+  const TempFolder folder;
+  const std::string variables = absl::StrFormat("PERFKIT_ITT=tasks.txt env -C %s", folder.path());
+  const Ended ended = RunUnder(variables, PERFKIT_ANNOTATED " chdir", folder.path() + "/tasks.txt");
+  INFO(ended.output);
+  CHECK(ended.status == 0);
+  CHECK(ended.output.empty());
+  CHECK(ended.table.Calls("app: work") == 3);
 }
 
 TEST_CASE("itt: events are chosen by name, and one that there is not has a reason", "[itt]") {

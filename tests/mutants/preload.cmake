@@ -11,7 +11,7 @@ mutant(forked_child_loses_files FILE src/sys/descriptor_check.cc TEST preload_te
        TO [[]]
        SAYS "A daemon's forked workers have lost files of the daemon.")
 mutant(path_is_relative FILE src/preload/preload.cc TEST preload_test CASES "*changes its folder*"
-       FROM [[  FixPath(*settings);
+       FROM [[  base::MakeAbsolute(settings->path);
 ]]
        TO [[]]
        SAYS "A program that changes its folder leaves an old profile where the result is expected.")

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -25,18 +26,35 @@ extern "C" [[gnu::noinline]] void SpinHere(long milliseconds) {
   } while (now.tv_sec * 1000 + now.tv_nsec / 1'000'000 < milliseconds);
 }
 
-// Returns whether a forked child has a descriptor that exec would close: the program itself opens none.
-bool ForkedChildHasDescriptors() {
+enum class Inherited : int { kNothing, kFiles, kOthers };  // The worst; exit codes of the child.
+
+// Returns which descriptors a forked child has that exec would close: the program itself opens none.
+Inherited InheritedByChild() {
   const pid_t child = fork();
   if (child == 0) {
+    Inherited worst = Inherited::kNothing;
     for (int fd = 3; fd < 1024; ++fd) {
       const int flags = fcntl(fd, F_GETFD);
-      if (flags >= 0 && (flags & FD_CLOEXEC) != 0) _exit(1);
+      if (flags < 0 || (flags & FD_CLOEXEC) == 0) continue;
+      struct stat file {};
+      const bool is_file = fstat(fd, &file) == 0 && (S_ISREG(file.st_mode) || S_ISDIR(file.st_mode));
+      worst = std::max(worst, is_file ? Inherited::kFiles : Inherited::kOthers);
     }
-    _exit(0);
+    _exit(static_cast<int>(worst));
   }
   int status = 0;
-  return waitpid(child, &status, 0) != child || status != 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) ? Inherited{WEXITSTATUS(status)} : Inherited::kOthers;
+}
+
+// A child may have the files that another thread reads as it forks, so some child has none; and none has an event, an
+// epoll or a pipe.
+bool ForkedChildHasDescriptors() {
+  Inherited inherited = Inherited::kFiles;
+  for (int i = 0; i < 1000 && inherited == Inherited::kFiles; ++i) {
+    usleep(1000);
+    inherited = InheritedByChild();
+  }
+  return inherited != Inherited::kNothing;
 }
 
 void WaitForTextOnStderr() {

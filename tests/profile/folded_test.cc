@@ -44,6 +44,15 @@ TEST_CASE("a name with control characters stays on its line", "[profile][folded]
   CHECK(Folded(builder.Take()) == "a b c d e -7 3\n");
 }
 
+TEST_CASE("names that are no UTF-8 are valid text in folded lines", "[profile][folded]") {
+  ProfileBuilder builder;
+  builder.AddEvent({.name = "page-faults"});
+  builder.AddThread(7, 7, "\xc3\xbc\xff");
+  const uint32_t stack = builder.Stack(ProfileStack::kRoot, builder.Function("f\xc3(", "/bin/app"));
+  builder.AddSample({.time_ns = 1, .weight = 3, .stack = stack});
+  CHECK(Folded(builder.Take()) == "\xc3\xbc\xef\xbf\xbd-7;f\xef\xbf\xbd( 3\n");
+}
+
 TEST_CASE("a profile without events has no lines", "[profile][folded]") {
   CHECK(Folded(Profile()).empty());
   CHECK_FALSE(WriteFolded(Profile(), {.event = "cpu-clock"}, [](std::string_view) { return absl::OkStatus(); }).ok());

@@ -1,5 +1,6 @@
 // Files of profiles: by extension, whole or not at all.
 #include <limits.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "tests/profile/sample_profile.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/temp_folder.h"
+#include "tests/sys/in_child.h"
 
 namespace perfkit::profile {
 namespace {
@@ -185,6 +187,21 @@ TEST_CASE("a link to an open descriptor is written directly, as /dev/stdout is",
   CHECK((fstat(fileno(file), &opened) == 0 && stat(real.c_str(), &named) == 0 && opened.st_ino == named.st_ino));
   std::fclose(file);
   CHECK_THAT(TextOf(real), Catch::Contains(";main;"));
+}
+
+TEST_CASE("a limit on files, and a reader that is gone, end the writing and not the program", "[profile][writer]") {
+  const TempFolder folder;
+  const std::string limited = folder.path() + "/limited.folded", pipe = folder.path() + "/pipe.folded";
+  CHECK(testing::InChild([&] {
+          const rlimit limit{.rlim_cur = 10, .rlim_max = 10};
+          return setrlimit(RLIMIT_FSIZE, &limit) == 0 && !WriteProfile(SampleProfile(), limited).ok();
+        }) == 0);
+  CHECK(FilesIn(folder) == 0);
+  int ends[2];
+  REQUIRE((::pipe(ends) == 0 && close(ends[0]) == 0));
+  std::filesystem::create_symlink("/proc/self/fd/" + std::to_string(ends[1]), pipe);
+  CHECK(testing::InChild([&] { return !WriteProfile(SampleProfile(), pipe).ok(); }) == 0);
+  close(ends[1]);
 }
 
 TEST_CASE("a pipe is written directly", "[profile][writer]") {

@@ -1,5 +1,5 @@
-// Runs a piece of a test in a child process, which begins with the kernel's own way to handle SIGTRAP: perfkit never
-// lets go of the signal.
+// Runs a piece of a test in a child process, which begins with the kernel's own way to handle some signals: perfkit
+// never lets go of SIGTRAP, and the program that starts a test may ignore the others.
 #pragma once
 
 #include <signal.h>
@@ -13,7 +13,7 @@ template <class Body>
 int InChild(Body body) {
   const pid_t child = fork();
   if (child == 0) {
-    signal(SIGTRAP, SIG_DFL);
+    for (const int number : {SIGTRAP, SIGPIPE, SIGXFSZ}) signal(number, SIG_DFL);
     _exit(body() ? 0 : 1);
   }
   int status = 0;

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "src/base/variables.h"
 #include "src/itt/abi.h"
 #include "src/itt/calls.h"
 #include "src/itt/forward.h"
@@ -36,11 +37,12 @@ void Complain(const absl::Status& status) {
 // Returns nullptr if the environment is wrong, after a line on stderr, and if it asks for no table.
 OwnTable* Create() {
   if (std::getenv(kForwardOnly) != nullptr) return nullptr;
-  const absl::StatusOr<Settings> settings = ReadSettings(std::getenv, sys::kernel().getpid());
+  absl::StatusOr<Settings> settings = ReadSettings(std::getenv, sys::kernel().getpid());
   if (!settings.ok()) {
     Complain(settings.status());
     return nullptr;
   }
+  base::MakeAbsolute(settings->path);
   auto* const table = new OwnTable(*settings);
   g_table.store(table, std::memory_order_release);
   current_collector.store(&table->collector(), std::memory_order_release);

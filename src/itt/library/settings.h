@@ -1,7 +1,8 @@
 // The environment variables of the ITT collector.
 //
 //   INTEL_LIBITTNOTIFY64      the path of libperfkit_itt.so: ittnotify's own variable, which loads the collector
-//   PERFKIT_ITT               the file for the table; "%p" becomes the process's number; stderr if it is not set
+//   PERFKIT_ITT               the file for the table; "%p" becomes the process's number; stderr if it is not set. A
+//                             relative path starts at the working directory at the first ITT call
 //   PERFKIT_ITT_COUNTERS      the events, as perf writes them; without it
 //                             task-clock,page-faults,context-switches,instructions
 //   PERFKIT_ITT_FORWARD_ONLY  if it is set, there is no table, and nothing is counted (src/itt/forward.h)
