@@ -3,6 +3,9 @@
 
 #include <linux/prctl.h>
 
+#include <array>
+#include <span>
+
 #include "absl/strings/str_format.h"
 #include "src/base/number.h"
 #include "src/base/text.h"
@@ -31,6 +34,34 @@ bool ParseHex(std::string_view text, uint64_t& value) {
   return number.has_value();
 }
 
+sys::OwnedFd OpenFileOf(pid_t tid, std::string_view name) {
+  return sys::OpenToRead(absl::StrFormat("/proc/self/task/%d/%s", tid, name).c_str());
+}
+
+// Reads a text of one line, which the kernel writes anew for each read at offset 0 (fs/seq_file.c, seq_read_iter).
+// Returns "" if it can't be read as a whole.
+std::string_view ReadLine(const sys::OwnedFd& file, std::span<char> room) {
+  if (!file) return {};
+  const ssize_t got =
+      sys::RetryInterrupted([&] { return sys::kernel().pread(file.get(), room.data(), room.size(), 0); });
+  const std::string_view text(room.data(), got > 0 ? static_cast<size_t>(got) : 0);
+  return text.ends_with('\n') ? text : std::string_view();
+}
+
+std::optional<BlockedCall> CallIn(const sys::OwnedFd& file) {
+  std::array<char, 256> room;  // A number, eight words in hexadecimal.
+  return ParseBlockedCall(ReadLine(file, room));
+}
+
+// Without schedstat, the switches away: each ends one time that the thread ran.
+std::optional<uint64_t> TimesRunIn(pid_t tid, const sys::OwnedFd& schedstat) {
+  std::array<char, 128> room;  // Three numbers.
+  if (const std::optional<uint64_t> times = ParseTimesRun(ReadLine(schedstat, room))) return times;
+  const absl::StatusOr<std::string> status =
+      sys::ReadFile(absl::StrFormat("/proc/self/task/%d/status", tid), kMaxFileBytes);
+  return status.ok() ? ParseSwitches(*status) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<BlockedCall> ParseBlockedCall(std::string_view text) {
@@ -56,11 +87,7 @@ std::optional<BlockedCall> ParseBlockedCall(std::string_view text) {
   return whole ? std::optional(call) : std::nullopt;
 }
 
-std::optional<BlockedCall> ReadBlockedCall(pid_t tid) {
-  const absl::StatusOr<std::string> text =
-      sys::ReadFile(absl::StrFormat("/proc/self/task/%d/syscall", tid), kMaxFileBytes);
-  return text.ok() ? ParseBlockedCall(*text) : std::nullopt;
-}
+std::optional<BlockedCall> ReadBlockedCall(pid_t tid) { return CallIn(OpenFileOf(tid, "syscall")); }
 
 absl::Status CanReadBlockedCalls() {
   const absl::Status status = sys::ReadFile("/proc/thread-self/syscall", kMaxFileBytes).status();
@@ -94,14 +121,12 @@ std::optional<uint64_t> ParseSwitches(std::string_view status) {
   return found == 2 ? std::optional(sum) : std::nullopt;
 }
 
-std::optional<uint64_t> ReadTimesRun(pid_t tid) {
-  const std::string folder = absl::StrFormat("/proc/self/task/%d/", tid);
-  const absl::StatusOr<std::string> schedstat = sys::ReadFile(folder + "schedstat", kMaxFileBytes);
-  // Without schedstat, the switches away: each ends one time that the thread ran.
-  if (const auto times = schedstat.ok() ? ParseTimesRun(*schedstat) : std::nullopt) return times;
-  const absl::StatusOr<std::string> status = sys::ReadFile(folder + "status", kMaxFileBytes);
-  return status.ok() ? ParseSwitches(*status) : std::nullopt;
-}
+std::optional<uint64_t> ReadTimesRun(pid_t tid) { return TimesRunIn(tid, OpenFileOf(tid, "schedstat")); }
+
+ThreadFiles::ThreadFiles(pid_t tid)
+    : tid_(tid), call_(OpenFileOf(tid, "syscall")), times_(OpenFileOf(tid, "schedstat")) {}
+std::optional<BlockedCall> ThreadFiles::ReadBlockedCall() const { return CallIn(call_); }
+std::optional<uint64_t> ThreadFiles::ReadTimesRun() const { return TimesRunIn(tid_, times_); }
 
 // /proc/PID/stat: "1 (name) R ...". The name may have blanks and parentheses, so the last parenthesis counts.
 char ParseState(std::string_view stat) {

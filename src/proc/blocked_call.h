@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "src/sys/fd.h"
 
 namespace perfkit::proc {
 
@@ -43,6 +44,20 @@ std::optional<uint64_t> ParseSwitches(std::string_view status);
 // one. Either number changes between two times that the thread was found blocked, if it ran in between. Returns nullopt
 // if it has ended.
 std::optional<uint64_t> ReadTimesRun(pid_t tid);
+
+// The files of ReadBlockedCall and ReadTimesRun, for several reads: opening one takes longer than reading it. Once the
+// thread has ended, ReadBlockedCall returns nullopt, also if a later thread has its id.
+class ThreadFiles {
+ public:
+  explicit ThreadFiles(pid_t tid);
+
+  std::optional<BlockedCall> ReadBlockedCall() const;
+  std::optional<uint64_t> ReadTimesRun() const;
+
+ private:
+  pid_t tid_;
+  sys::OwnedFd call_, times_;
+};
 
 // Returns the state in a thread's stat file ("12 (name) R …"): 'R' means that it runs or waits for a CPU (proc(5) has
 // the others). Returns '?' if the text has none. The name may contain any character.

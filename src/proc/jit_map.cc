@@ -8,12 +8,14 @@
 #include "absl/strings/str_format.h"
 #include "src/base/number.h"
 #include "src/base/text.h"
+#include "src/proc/stat.h"
 #include "src/sys/files.h"
 #include "src/sys/kernel.h"
-#include "src/sys/owned_tail.h"
 
 namespace perfkit::proc {
 namespace {
+
+constexpr size_t kMaxLast = 256;
 
 // The parts of /proc/PID/status: the effective user, and the process's number in its innermost namespace.
 struct Identity {
@@ -39,6 +41,12 @@ Identity IdentityOf(pid_t pid, const std::string& proc) {
   return identity;
 }
 
+// Of a process that has ended it is not known. Then it may have been started any time since this process was.
+uint64_t StartOf(pid_t pid, const std::string& proc) {
+  const std::optional<uint64_t> start_ns = ReadStartNs(pid, proc);
+  return start_ns ? *start_ns : ReadStartNs(sys::kernel().getpid()).value_or(0);
+}
+
 }  // namespace
 
 std::optional<JitFunction> ParseJitLine(std::string_view line) {
@@ -54,7 +62,7 @@ std::optional<JitFunction> ParseJitLine(std::string_view line) {
 }
 
 JitMap::JitMap(pid_t pid, const std::string& proc, JitMap* parent)
-    : parent_(parent), owners_{0, sys::kernel().geteuid()} {
+    : parent_(parent), owners_{0, sys::kernel().geteuid()}, started_ns_(StartOf(pid, proc)) {
   const Identity identity = IdentityOf(pid, proc);
   if (identity.user) owners_.push_back(*identity.user);
   const pid_t inner_pid = identity.inner_pid.value_or(pid);
@@ -68,7 +76,7 @@ JitMap::JitMap(pid_t pid, const std::string& proc, JitMap* parent)
 std::optional<JitFunction> JitMap::Find(uint64_t pc) {
   ReadMore();
   const std::optional<JitFunction> own = Known(pc);
-  if (own || parent_ == nullptr) return own;
+  if (own || parent_ == nullptr || is_refused_) return own;
   const std::optional<JitFunction> inherited = parent_->FindForChild(pc);
   if (!inherited || !inherited->reused) return inherited;
   inherited_status_ = absl::FailedPreconditionError(
@@ -81,7 +89,8 @@ std::optional<JitFunction> JitMap::Find(uint64_t pc) {
 std::optional<JitFunction> JitMap::FindForChild(uint64_t pc) {
   ReadMore();
   std::optional<JitFunction> own = Known(pc);
-  const std::optional<JitFunction> older = parent_ == nullptr ? std::nullopt : parent_->FindForChild(pc);
+  const bool is_orphan = parent_ == nullptr || is_refused_;
+  const std::optional<JitFunction> older = is_orphan ? std::nullopt : parent_->FindForChild(pc);
   if (!own) return older;
   if (older && older->name != own->name) own->reused = true;
   return own;
@@ -90,7 +99,8 @@ std::optional<JitFunction> JitMap::FindForChild(uint64_t pc) {
 const absl::Status& JitMap::status() const {
   if (!inherited_status_.ok()) return inherited_status_;
   // A child that makes no code of its own needs no list.
-  return parent_ != nullptr && absl::IsNotFound(status_) ? parent_->status() : status_;
+  const bool has_none = functions_.empty() && (absl::IsNotFound(status_) || has_older_list_);
+  return parent_ != nullptr && has_none ? parent_->status() : status_;
 }
 
 std::optional<JitFunction> JitMap::Known(uint64_t pc) const {
@@ -102,21 +112,54 @@ std::optional<JitFunction> JitMap::Known(uint64_t pc) const {
 
 // A file that was replaced or cut has another compiler's list: functions of the old one stay.
 void JitMap::ReadMore() {
-  if (read_bytes_ >= kMaxBytes || functions_.size() >= kMaxFunctions) return;
+  if (is_cut_) return;
+  is_refused_ = has_older_list_ = false;
   for (const std::string& list : lists_) {
-    absl::StatusOr<sys::FileTail> tail = sys::ReadOwnedTail(list, owners_, read_bytes_, kMaxBytes - read_bytes_);
-    if (tail.ok() && inode_ != 0 && (tail->inode != inode_ || tail->size < read_bytes_)) {
+    absl::StatusOr<sys::FileTail> tail = ReadTail(list, read_bytes_);
+    if (tail.ok() && inode_ != 0 && !Continues(list, *tail)) {
       read_bytes_ = 0;
-      tail = sys::ReadOwnedTail(list, owners_, 0, kMaxBytes);
+      last_ = {};
+      tail = ReadTail(list, 0);
     }
     if (!tail.ok()) {
-      if (functions_.empty() && !absl::IsFailedPrecondition(status_)) status_ = tail.status();
+      const bool is_foreign = absl::IsFailedPrecondition(tail.status()) && !has_older_list_;
+      is_refused_ = is_refused_ || is_foreign;
+      if (is_foreign || (functions_.empty() && !absl::IsFailedPrecondition(status_))) status_ = tail.status();
       continue;
     }
+    is_refused_ = false;
     status_ = absl::OkStatus();
     inode_ = tail->inode;
-    return Take(std::move(tail->text));
+    changed_ns_ = tail->changed_ns;
+    is_cut_ = tail->size > kMaxBytes;
+    Take(std::move(tail->text));
+    if (!is_cut_) return;
+    status_ = absl::ResourceExhaustedError(absl::StrFormat(
+        "%s is longer than %d bytes or %d functions: the rest is not read", list, kMaxBytes, kMaxFunctions));
+    return;
   }
+}
+
+// An inode number may be used again, so the text decides.
+bool JitMap::Continues(const std::string& list, const sys::FileTail& tail) const {
+  if (tail.size < read_bytes_) return false;
+  if (tail.inode == inode_ && tail.changed_ns == changed_ns_) return true;
+  const auto before = sys::ReadOwnedTail(list, owners_, read_bytes_ - last_.size(), last_.size());
+  return before.ok() && before->text == last_;
+}
+
+absl::StatusOr<sys::FileTail> JitMap::ReadTail(const std::string& list, uint64_t offset) {
+  // The kernel tells starts and changes to some milliseconds; some file systems, changes to two seconds.
+  constexpr uint64_t kSlackNs = 100'000'000, kSecondNs = 1'000'000'000;
+  absl::StatusOr<sys::FileTail> tail = sys::ReadOwnedTail(list, owners_, offset, kMaxBytes - offset);
+  if (!tail.ok()) return tail;
+  const uint64_t slack_ns = tail->changed_ns % kSecondNs == 0 ? 2 * kSecondNs : kSlackNs;
+  if (tail->changed_ns + slack_ns >= started_ns_) return tail;
+  has_older_list_ = true;
+  return absl::FailedPreconditionError(
+      absl::StrFormat("%s was last changed before the process was started: it is the list of an "
+                      "earlier process with its number, unless the clock was set in between",
+                      list));
 }
 
 // Takes the whole lines only: the compiler may be in the middle of the last one, which is then read anew.
@@ -126,23 +169,24 @@ void JitMap::Take(std::string text) {
   text.resize(end + 1);
   read_bytes_ += text.size();
   texts_.push_back(std::move(text));
+  const std::string_view taken = texts_.back();
+  last_ = taken.substr(taken.size() - std::min(taken.size(), kMaxLast));
   base::ForEachPiece(texts_.back(), '\n', [&](std::string_view line) {
     if (const std::optional<JitFunction> function = ParseJitLine(line)) Add(*function);
   });
-  if (read_bytes_ >= kMaxBytes || functions_.size() >= kMaxFunctions) {
-    status_ = absl::ResourceExhaustedError(absl::StrFormat(
-        "%s is longer than %d bytes or %d functions: the rest is not read", lists_.front(), kMaxBytes, kMaxFunctions));
-  }
 }
 
 // Removes or cuts the functions that overlap: compilers reuse the memory of code that they discarded, so the later line
 // is right.
 void JitMap::Add(const JitFunction& function) {
-  if (functions_.size() >= kMaxFunctions) return;
   auto next = functions_.lower_bound(function.begin);
   if (next != functions_.end() && next->first == function.begin && next->second.end == function.end &&
       next->second.name == function.name) {
     return;  // The same function, listed again.
+  }
+  if (functions_.size() >= kMaxFunctions) {
+    is_cut_ = true;
+    return;
   }
   bool reused = next != functions_.end() && next->first < function.end;
   if (next != functions_.begin()) {

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "src/sys/owned_tail.h"
 
 namespace perfkit::proc {
 
@@ -30,7 +32,9 @@ std::optional<JitFunction> ParseJitLine(std::string_view line);
 // thread-safe.
 //
 // All users may write to the folder of the file. So the file must be owned by the process's user, root or this user,
-// and must not be a symbolic link. If an address was used twice, only the latest function is known.
+// and must not be a symbolic link. A file that was last changed before the process started is of an earlier process
+// with the same number, as in a container that was started again. A list that a program has written is also used for
+// the program that it becomes by exec. If an address was used twice, only the latest function is known.
 class JitMap {
  public:
   // Limits for one process: bytes that are read of its file, and functions that are kept.
@@ -42,8 +46,9 @@ class JitMap {
   JitMap(pid_t pid, const std::string& proc, JitMap* parent = nullptr);
 
   // Returns the function at `pc`, or nullopt. First reads what was appended to the file: the compiler may have used the
-  // address again. That takes some system calls. Functions that this process has not listed are the parent's, except at
-  // addresses that the parent has used again, which may have been before or after the fork: nullopt (status).
+  // address again. That takes some system calls. Functions that this process has not listed are the parent's. Returns
+  // nullopt, with a status, if the parent has used the address again, before or after the fork, or if this process's
+  // list may not be read.
   std::optional<JitFunction> Find(uint64_t pc);
 
   size_t functions() const { return functions_.size(); }
@@ -54,14 +59,23 @@ class JitMap {
   std::optional<JitFunction> Known(uint64_t pc) const;
   std::optional<JitFunction> FindForChild(uint64_t pc);
   void ReadMore();
+  // Returns true if the file is the one that was read before, or that one with more lines.
+  bool Continues(const std::string& list, const sys::FileTail& tail) const;
+  absl::StatusOr<sys::FileTail> ReadTail(const std::string& list, uint64_t offset);
   void Take(std::string text);
   void Add(const JitFunction& function);
 
   JitMap* const parent_;
   std::vector<std::string> lists_;
   std::vector<uid_t> owners_;
+  const uint64_t started_ns_;  // When the process was started, by CLOCK_REALTIME; 0 if that is not known.
   uint64_t inode_ = 0;
-  uint64_t read_bytes_ = 0;  // Bytes of the file that were read: whole lines.
+  uint64_t read_bytes_ = 0;      // Bytes of the file that were read: whole lines.
+  uint64_t changed_ns_ = 0;      // Its ctime when it was read.
+  std::string_view last_;        // The last bytes that were read, of texts_.
+  bool is_cut_ = false;          // The file exceeds a limit: no more is read.
+  bool has_older_list_ = false;  // A list was refused: it is older than the process.
+  bool is_refused_ = false;      // The list at hand is another user's, or a link.
   absl::Status status_, inherited_status_;
   std::deque<std::string> texts_;
   std::map<uint64_t, JitFunction> functions_;  // By their begin; none overlap.

@@ -60,6 +60,15 @@ absl::Status CheckBuild(const ModuleId& id, const elf::Image& image) {
 
 }  // namespace
 
+ModuleId ModuleId::Of(const MapLine& map, pid_t pid) {
+  return {.path = std::string(map.path.empty() ? "//anon" : map.path),
+          .inode = map.inode,
+          .pid = pid,
+          .device = DeviceOf(map.device_major, map.device_minor),
+          .begin = map.begin,
+          .end = map.end};
+}
+
 absl::StatusOr<ModuleFile> ModuleFile::Open(const ModuleId& id, const std::string& proc) {
   if (id.uncertain) {
     return absl::FailedPreconditionError(

@@ -16,6 +16,8 @@
 
 namespace perfkit::proc {
 
+struct MapLine;  // maps.h
+
 // A process that was forked, in a life of it: what it had mapped, its child has, too.
 struct ForkedFrom {
   pid_t pid = 0;
@@ -43,6 +45,10 @@ struct ModuleId {
   // may have inherited the memory, or nullptr.
   uint64_t life = 0;
   std::shared_ptr<const ForkedFrom> parent;
+
+  // Returns the identity of a mapped file, or of memory, without its build-id.
+  static ModuleId Of(const MapLine& map, pid_t pid);
+  static uint64_t DeviceOf(uint32_t major, uint32_t minor) { return uint64_t{major} << 32 | minor; }
 
   // Memory of JIT compilers has a path in some cases: if it is shared, or mapped twice (tools/perf/util/map.c,
   // is_anon_memory).

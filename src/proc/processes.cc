@@ -35,8 +35,6 @@ std::string KeyOf(const ModuleId& id) {
   return absl::StrFormat("%s\n%d\n%d\n%d\n%d\n", id.path, id.device, id.inode, id.life, id.uncertain) + id.build_id;
 }
 
-uint64_t DeviceOf(uint32_t major, uint32_t minor) { return uint64_t{major} << 32 | minor; }
-
 int64_t NowNs(clockid_t clock) { return static_cast<int64_t>(sys::ClockNs(clock)); }
 
 // Returns a record's time by the clock of files. Assumes that records have CLOCK_MONOTONIC, the default of samplers.
@@ -45,16 +43,6 @@ int64_t FileTimeOf(std::optional<uint64_t> time_ns) {
   const int64_t now = NowNs(CLOCK_MONOTONIC);
   if (!time_ns || *time_ns > static_cast<uint64_t>(now)) return 0;
   return NowNs(CLOCK_REALTIME) - (now - static_cast<int64_t>(*time_ns));
-}
-
-// Returns the identity of a mapped file, or of memory, without its build-id.
-ModuleId IdOf(const MapLine& map, pid_t pid) {
-  return {.path = std::string(map.path.empty() ? "//anon" : map.path),
-          .inode = map.inode,
-          .pid = pid,
-          .device = DeviceOf(map.device_major, map.device_minor),
-          .begin = map.begin,
-          .end = map.end};
 }
 
 }  // namespace
@@ -89,7 +77,7 @@ void Processes::OnMmap(const MmapRecord& map) {
               .inode = map.inode,
               .build_id = std::move(build_id),
               .pid = static_cast<pid_t>(map.pid),
-              .device = DeviceOf(map.device_major, map.device_minor),
+              .device = ModuleId::DeviceOf(map.device_major, map.device_minor),
               .begin = map.address,
               .end = end};
   const uint32_t module = ModuleOf(std::move(id), process, map.who.time_ns);
@@ -237,7 +225,7 @@ absl::StatusOr<Processes::LateRead> Processes::Read(pid_t pid) const {
   read.maps = *std::move(maps);
   base::ForEachPiece(read.maps, '\n', [&](std::string_view line) {
     const std::optional<MapLine> map = ParseMapLine(line);
-    if (map && map->executable) read.build_ids.push_back(ReadBuildId(IdOf(*map, pid), proc_));
+    if (map && map->executable) read.build_ids.push_back(ReadBuildId(ModuleId::Of(*map, pid), proc_));
   });
   return read;
 }
@@ -249,7 +237,7 @@ void Processes::Install(const LateRead& late) {
   base::ForEachPiece(late.maps, '\n', [&](std::string_view line) {
     const std::optional<MapLine> map = ParseMapLine(line);
     if (!map || !map->executable) return;
-    ModuleId id = IdOf(*map, late.pid);
+    ModuleId id = ModuleId::Of(*map, late.pid);
     id.build_id = late.build_ids[i++];
     if (!id.build_id.empty()) id.inode = id.device = 0;  // As in records of the kernel, which have one or the other.
     const uint32_t module = ModuleOf(std::move(id), process, late.time_ns);

@@ -8,6 +8,7 @@
 #include "tests/elf/elf_builder.h"
 #include "tests/fuzz/elf_fuzz.cc"
 #include "tests/fuzz/event_name_fuzz.cc"
+#include "tests/fuzz/jit_map_fuzz.cc"
 #include "tests/fuzz/kallsyms_fuzz.cc"
 #include "tests/fuzz/maps_fuzz.cc"
 #include "tests/fuzz/metric_fuzz.cc"
@@ -74,6 +75,14 @@ TEST_CASE("maps of processes, fuzzed", "[fuzz]") {
           "1000-3000 r-xp 00002000 08:01 5 /a b (deleted)\n2000-2800 rwxs 00002000 08:01 5 /a b\n",
           "0-ffffffffffffffff r-xp ffffffffffffffff ffffffff:ffffffff 18446744073709551615 /x\n"},
          4000);
+}
+
+TEST_CASE("lists of JIT code, fuzzed", "[fuzz]") {
+  Replay(FuzzJitMap,
+         {"1000 10 a\n1000 10 b\n1004 4 c\n", "1000 100 outer\n1020 20 inner\n1040 20 next\n1000 20 first\n",
+          "1000 10 a\n0ff8 10 b\n1008 10 c\n0x1000 0x8 d\n", "ffffffffffffff00 ff last\n0 8 null\n0 ffffffffffffffff all\n",
+          "1010 10 b\n1000 30 over\n1018 8 c\n1000 10 LazyCompile:~add /app/x.js:3\n"},
+         3000);
 }
 
 TEST_CASE("kernel symbols, fuzzed", "[fuzz]") {

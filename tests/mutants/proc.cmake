@@ -13,14 +13,22 @@ mutant(jit_end_belongs_to_it FILE src/proc/jit_map.cc TEST proc_test
        FROM [[return pc < function.end ?]] TO [[return pc <= function.end ?]]
        SAYS "The first address after a JIT function has its name.")
 mutant(new_list_read_from_the_old_place FILE src/proc/jit_map.cc TEST proc_test
-       FROM [[(tail->inode != inode_ || tail->size < read_bytes_)) {
-      read_bytes_ = 0;]]
-       TO [[tail->inode == 0) {
-      read_bytes_ = 0;]]
+       FROM [[return before.ok() && before->text == last_;]] TO [[return true;]]
        SAYS "A list that was made anew is read from its middle: its first functions have no names.")
+mutant(longer_list_goes_on_where_it_ended FILE src/proc/jit_map.cc TEST proc_test
+       FROM [[if (tail.inode == inode_ && tail.changed_ns == changed_ns_)]]
+       TO [[if (tail.inode == inode_ && tail.size >= read_bytes_)]]
+       SAYS "The first functions of a list that was written anew in the same file, and is longer, have no names.")
 mutant(cut_list_goes_on_where_it_ended FILE src/proc/jit_map.cc TEST proc_test
-       FROM [[ || tail->size < read_bytes_)]] TO [[)]]
+       FROM [[  if (tail.size < read_bytes_) return false;
+  if (tail.inode == inode_ && tail.changed_ns == changed_ns_) return true;
+  const auto before = sys::ReadOwnedTail(list, owners_, read_bytes_ - last_.size(), last_.size());
+  return before.ok() && before->text == last_;]]
+       TO [[  return tail.inode == inode_;]]
        SAYS "The functions of a list that was cut and written anew have no names.")
+mutant(forks_trust_anybodys_list FILE src/proc/jit_map.cc TEST proc_test
+       FROM [[parent_ == nullptr || is_refused_) return own;]] TO [[parent_ == nullptr) return own;]]
+       SAYS "A forked process whose list is another user's has its parent's names for code of its own.")
 mutant(half_a_line_is_taken FILE src/proc/jit_map.cc TEST proc_test
        FROM [[  text.resize(end + 1);
 ]]
@@ -125,3 +133,10 @@ mutant(late_reading_holds_at_once FILE src/proc/processes.cc TEST proc_test CASE
 mutant(ids_of_another_namespace FILE src/proc/threads.cc TEST proc_test CASES "[threads]"
        FROM [[return all.find('\t') != std::string_view::npos || (]] TO [[return (]]
        SAYS "A thread whose id is that of another pid namespace is said to have ended.")
+mutant(long_jit_list_is_whole FILE src/proc/jit_map.cc TEST proc_test CASES "[jit_map]"
+       FROM [[is_cut_ = tail->size > kMaxBytes;]] TO [[is_cut_ = read_bytes_ >= kMaxBytes;]]
+       SAYS "A list of functions that was cut at the limit of bytes is said to be whole.")
+mutant(list_of_an_earlier_process FILE src/proc/jit_map.cc TEST proc_test CASES "a list of an earlier*"
+       FROM [[if (tail->changed_ns + slack_ns >= started_ns_) return tail;]]
+       TO [[if (tail->changed_ns + slack_ns >= 0) return tail;]]
+       SAYS "JIT code has the names of a process that had the same number before, as in a container that was started again.")

@@ -163,6 +163,36 @@ TEST_CASE("threads that wait say in which call, and where their stacks are", "[b
   close(ends[0]), close(ends[1]);
 }
 
+TEST_CASE("the files of a thread say what the functions say, until it has ended", "[blocked_call][law]") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  std::atomic<pid_t> tid{0};
+  const Wait wait{"read", SYS_read, -1, [&] {
+                    char byte = 0;
+                    (void)!read(ends[0], &byte, 1);
+                  }};
+  std::thread waiter([&] {
+    tid = static_cast<pid_t>(syscall(SYS_gettid));
+    wait.block();
+  });
+  while (tid == 0) std::this_thread::yield();
+  const std::optional<BlockedCall> call = AwaitBlocked(tid, wait);
+  const ThreadFiles files(tid);
+  // It may have been preempted in its call, and run again before it slept.
+  std::optional<BlockedCall> again;
+  while (call && !again) again = files.ReadBlockedCall();
+  const std::optional<uint64_t> times_run = ReadTimesRun(tid), times_run_again = files.ReadTimesRun();
+  (void)!write(ends[1], "x", 1);
+  JoinUntilGone(waiter, tid);
+  close(ends[0]), close(ends[1]);
+  if (access("/proc/self/syscall", R_OK) != 0) SKIP_TEST("/proc/self/syscall cannot be read");
+  REQUIRE(call);
+  CHECK(again == call);
+  CHECK(times_run_again >= times_run);
+  CHECK_FALSE(files.ReadBlockedCall());
+  CHECK_FALSE(files.ReadTimesRun());
+}
+
 TEST_CASE("without a descriptor the remedy for unreadable calls is a descriptor", "[blocked_call]") {
   CHECK(testing::InChild([] {
           const rlimit none = {0, 0};

@@ -2,6 +2,7 @@
 #include "src/proc/jit_map.h"
 
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -9,8 +10,10 @@
 #include <fstream>
 
 #include "absl/strings/str_format.h"
+#include "src/proc/stat.h"
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/work.h"
 
 namespace perfkit::proc {
 namespace {
@@ -136,6 +139,41 @@ TEST_CASE("a list that was cut and written anew in the same file is read from it
   CHECK(NameAt(map, 0x6000) == "next");
 }
 
+// Also one in a new file that has got the number of a deleted one.
+TEST_CASE("a list that was written anew in the same file is read from its beginning, if it is longer", "[jit_map][law]") {
+  for (const char* const anew : {"5000 10 other\n", "5000 10 other\n6000 10 more\n"}) {
+    TempFolder proc;
+    AddStatus(proc).Write(kList, "1000 10 first\n");
+    JitMap map(kPid, proc.path());
+    CHECK(NameAt(map, 0x1000) == "first");
+    testing::Sleep(20'000'000);  // The kernel tells changes to some milliseconds.
+    std::ofstream(proc.path() + kList, std::ios::trunc) << anew;
+    CHECK(NameAt(map, 0x5000) == "other");
+    Append(proc, "7000 10 next\n");
+    CHECK(NameAt(map, 0x7000) == "next");
+  }
+}
+
+TEST_CASE("a forked process whose list is another user's has no names of its parent's", "[jit_map]") {
+  if (geteuid() != 0) SKIP_TEST("only root can give files away");
+  constexpr char kChildList[] =
+      "/4712/root"
+      "/tmp/perf-4712.map";
+  TempFolder proc;
+  AddStatus(proc).Write(kList, "1000 10 of_the_parent\n");
+  JitMap parent(kPid, proc.path()), child(kPid + 1, proc.path(), &parent), grandchild(kPid + 2, proc.path(), &child);
+  CHECK(NameAt(child, 0x1000) == "of_the_parent");
+  CHECK(NameAt(grandchild, 0x1000) == "of_the_parent");
+  proc.Write(kChildList, "1000 10 planted\n");
+  if (chown((proc.path() + kChildList).c_str(), 65534, 65534) != 0) SKIP_TEST("this user namespace has one user");
+  CHECK(NameAt(child, 0x1000).empty());
+  CHECK(NameAt(grandchild, 0x1000).empty());
+  CHECK(child.status().message().find("owned by uid 65534") != std::string::npos);
+  REQUIRE(chown((proc.path() + kChildList).c_str(), 0, 0) == 0);
+  CHECK(NameAt(child, 0x1000) == "planted");
+  CHECK(child.status().ok());
+}
+
 TEST_CASE("a link, a folder and another user's file are not believed", "[jit_map]") {
   TempFolder proc;
   AddStatus(proc).Write("/elsewhere", "1000 10 linked\n");
@@ -157,6 +195,99 @@ TEST_CASE("a link, a folder and another user's file are not believed", "[jit_map
   JitMap planted(kPid, proc.path());
   CHECK(NameAt(planted, 0x1000).empty());
   CHECK(planted.status().message().find("owned by uid 65534") != std::string::npos);
+}
+
+// Writes a stat file of a process that was started so many seconds from now.
+void StartAfter(TempFolder& proc, int seconds) {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  std::string text = "4711 (node) S 1";
+  for (int field = 5; field <= 52; ++field) {
+    text += field == 22 ? absl::StrFormat(" %d", (now.tv_sec + seconds) * sysconf(_SC_CLK_TCK)) : " 0";
+  }
+  proc.Write("/4711/stat", text + "\n");
+}
+
+TEST_CASE("a list of an earlier process with the same number is not believed", "[jit_map][law]") {
+  TempFolder proc;
+  AddStatus(proc).Write(kList, "1000 10 function\n");
+  StartAfter(proc, 3600);
+  JitMap later(kPid, proc.path());
+  CHECK(NameAt(later, 0x1000).empty());
+  CHECK(absl::IsFailedPrecondition(later.status()));
+  CHECK_THAT(std::string(later.status().message()), Catch::Contains("list of an earlier process"));
+  JitMap parent(kPid + 1, proc.path());
+  JitMap child(kPid, proc.path(), &parent);
+  CHECK(NameAt(child, 0x1000).empty());
+  CHECK(child.status() == parent.status());  // A child that makes no code of its own needs no list.
+  StartAfter(proc, -3600);
+  JitMap own(kPid, proc.path());
+  CHECK(NameAt(own, 0x1000) == "function");
+  CHECK(own.status().ok());
+}
+
+TEST_CASE("a process's start is known as the kernel tells it", "[jit_map][law]") {
+  const auto start = ReadStartNs(getpid());
+  REQUIRE(start);
+  const TempFolder made;
+  struct stat after {};
+  made.Write("/file", "");
+  REQUIRE(stat((made.path() + "/file").c_str(), &after) == 0);
+  CHECK(*start < static_cast<uint64_t>(after.st_ctim.tv_sec + 1) * 1'000'000'000);
+  CHECK_FALSE(ReadStartNs(getpid(), made.path()));
+}
+
+TEST_CASE("a list is read up to the limit of bytes, and the functions before it stay known", "[jit_map]") {
+  TempFolder proc;
+  AddStatus(proc).Write(kList, "1000 10 first\n");
+  std::filesystem::resize_file(proc.path() + kList, JitMap::kMaxBytes - 1);  // One long line of NULs, a hole.
+  JitMap map(kPid, proc.path());
+  CHECK(NameAt(map, 0x1000) == "first");
+  CHECK(map.status().ok());  // That line has no end yet.
+  Append(proc, "\n2000 10 beyond\n");
+  for (int i = 0; i < 2; ++i) {
+    CHECK(NameAt(map, 0x1000) == "first");
+    CHECK(NameAt(map, 0x2000).empty());
+    CHECK(map.functions() == 1);
+    CHECK(absl::IsResourceExhausted(map.status()));
+    CHECK(map.status().message().find("/tmp/perf-4711.map is longer than 67108864 bytes") != std::string::npos);
+  }
+}
+
+TEST_CASE("a list beyond the limit of bytes is told, wherever its lines end", "[jit_map]") {
+  TempFolder proc;
+  AddStatus(proc).Write(kList, "1000 10 first\n");
+  std::filesystem::resize_file(proc.path() + kList, JitMap::kMaxBytes + 100);
+  Append(proc, "\n2000 10 beyond\n");
+  JitMap map(kPid, proc.path());
+  for (int i = 0; i < 3; ++i) {
+    CHECK(NameAt(map, 0x1000) == "first");
+    CHECK(NameAt(map, 0x2000).empty());
+    CHECK(absl::IsResourceExhausted(map.status()));
+  }
+}
+
+TEST_CASE("a list of too many functions has the first ones known", "[jit_map]") {
+  constexpr uint64_t kBase = 0x1000000, kLast = kBase + JitMap::kMaxFunctions - 1;
+  std::string text;
+  for (uint64_t address = kBase; address < kLast; ++address) absl::StrAppendFormat(&text, "%x 1 f\n", address);
+  TempFolder proc;
+  AddStatus(proc).Write(kList, text);
+  JitMap map(kPid, proc.path());
+  CHECK(NameAt(map, kBase) == "f");
+  CHECK(map.functions() == JitMap::kMaxFunctions - 1);
+  CHECK(map.status().ok());
+  Append(proc, absl::StrFormat("%x 1 last\n%x 1 beyond\n", kLast, kLast + 1));
+  for (int i = 0; i < 2; ++i) {
+    CHECK(NameAt(map, kBase) == "f");
+    CHECK(NameAt(map, kLast) == "last");
+    CHECK(NameAt(map, kLast + 1).empty());
+    CHECK(map.functions() == JitMap::kMaxFunctions);
+    CHECK(absl::IsResourceExhausted(map.status()));
+    CHECK(map.status().message().find("or 1048576 functions") != std::string::npos);
+    Append(proc, "2000 1 later\n");  // Not read.
+  }
+  CHECK(NameAt(map, 0x2000).empty());
 }
 
 TEST_CASE("a process in a container has the list of its number there", "[jit_map]") {

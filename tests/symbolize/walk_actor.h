@@ -22,6 +22,7 @@
 
 #include "absl/strings/str_format.h"
 #include "tests/support/work.h"
+#include "tests/support/own_mounts.h"
 #include "tests/symbolize/walk_case.h"
 
 namespace perfkit::walk {
@@ -48,7 +49,8 @@ struct Command {
   size_t file = 0;
   size_t number = 0;  // Of a build, a function that is made, a process; of kCall: the function's index.
   bool in_place = false;
-  pid_t pid = 0;  // Of kReap.
+  pid_t pid = 0;          // Of kReap.
+  bool by_other = false;  // Of kJit: the list is another user's.
 };
 
 struct Reply {
@@ -73,8 +75,7 @@ class Lines {
 
 // From here on, for this process and its children, other files are in `folder`. Returns false if that is not permitted.
 inline bool OwnFileSystem(const std::string& folder) {
-  return unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-         mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=16m") == 0;
+  return testing::OwnMounts() && testing::MountEmpty(folder);
 }
 
 class Actor {
@@ -103,7 +104,7 @@ class Actor {
       case Command::What::kClose: return Close(command.file);
       case Command::What::kCall: return Call(command, false);
       case Command::What::kCallThread: return Call(command, true);
-      case Command::What::kJit: return MakeFunction(command.file, command.number);
+      case Command::What::kJit: return MakeFunction(command.file, command.number, command.by_other);
       case Command::What::kCallJit: return Touch(JitFunctionAt(command.file), false);
       case Command::What::kWrite: return Write(command);
       case Command::What::kDelete: return By(unlink(FileName(folder_, command.file).c_str()), "unlink");
@@ -173,14 +174,23 @@ class Actor {
 
   Function JitFunctionAt(size_t slot) const { return reinterpret_cast<Function>(JitAddress(slot)); }
 
-  Reply MakeFunction(size_t slot, size_t number) {
+  // A list of the other user is replaced, not continued.
+  Reply MakeFunction(size_t slot, size_t number, bool by_other) {
+    constexpr uid_t kOtherUser = 65534;
     const std::string code = testing::made::TouchArgument();
     char* const at = jit_ + slot * kSlotBytes;
     std::memcpy(at, code.data(), code.size());
     __builtin___clear_cache(at, at + code.size());
-    const std::string line = absl::StrFormat("%x %x %s\n", JitAddress(slot), kSlotBytes, JitName(number));
-    const int list = open(absl::StrFormat("/tmp/perf-%d.map", getpid()).c_str(), O_CREAT | O_WRONLY | O_APPEND, 0644);
-    const bool written = list >= 0 && write(list, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+    const std::string path = absl::StrFormat("/tmp/perf-%d.map", getpid()),
+                      name = by_other ? kForeignName : JitName(number),
+                      line = absl::StrFormat("%x %x %s\n", JitAddress(slot), kSlotBytes, name);
+    struct stat info {};
+    const bool exists = stat(path.c_str(), &info) == 0;
+    if (exists && (by_other || info.st_uid == kOtherUser)) unlink(path.c_str());
+    const int list = open(path.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0644);
+    if (list < 0) return Failed(path.c_str(), std::strerror(errno));
+    const bool written = (!by_other || fchown(list, kOtherUser, kOtherUser) == 0) &&
+                         write(list, line.data(), line.size()) == static_cast<ssize_t>(line.size());
     close(list);
     return written ? Done() : Failed("the list of functions", std::strerror(errno));
   }

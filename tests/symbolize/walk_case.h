@@ -23,7 +23,8 @@ enum class Step : uint8_t {
   kCall,        // a function of a library, which touches a page
   kCallThread,  // the same, on a thread that is born for it
   kJit,         // makes a function, and lists it in /tmp/perf-PID.map
-  kCallJit,     // calls it
+  kForeignJit,  // the same, but the list is another user's, and has another name (root only)
+  kCallJit,     // calls what was made
   kRebuild,     // another build takes the file's name
   kRewrite,     // another build takes the file itself, if no process has it mapped
   kBack,        // an earlier build takes the file's name
@@ -43,11 +44,12 @@ enum class Step : uint8_t {
   kAge,  // until files that were changed before are older than the clock of files can tell
   kSteps,
 };
-inline constexpr const char* kStepNames[] = {
-    "open",      "close", "call",   "call by a thread", "jit",  "call jit", "rebuild",
-    "rewrite",   "back",  "delete", "rename",           "fork", "end",      "exec",
-    "container", "drain", "name",   "add process",      "stop", "start",    "pause",
-    "resume",    "age"};
+inline constexpr const char* kStepNames[] = {"open",    "close",       "call",        "call by a thread",
+                                             "jit",     "foreign jit", "call jit",    "rebuild",
+                                             "rewrite", "back",        "delete",      "rename",
+                                             "fork",    "end",         "exec",        "container",
+                                             "drain",   "name",        "add process", "stop",
+                                             "start",   "pause",       "resume",      "age"};
 
 struct Move {
   Step step = Step::kCall;
@@ -111,6 +113,7 @@ inline testing::MadeElf BuildOf(size_t number) {
   return made;
 }
 
+inline constexpr const char* kForeignName = "a function of another user";
 inline std::string JitName(size_t number) { return absl::StrFormat("jit%d", number); }
 
 inline std::string FileName(std::string_view folder, size_t file) {

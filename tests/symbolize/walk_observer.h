@@ -54,6 +54,8 @@ class Truth {
   // address, or, in profiles, which have one name for each address, of any.
   virtual bool MayBeNamed(const Touched& touched, std::string_view name, bool in_profile) const = 0;
   virtual bool MustBeNamed(const Touched& touched) const = 0;
+  // Returns true if there may be no name although a list of functions was read.
+  virtual bool MayLackReason(const Touched& touched) const = 0;
 };
 
 class Observer {
@@ -154,7 +156,7 @@ class Observer {
     JudgeName(touched, symbol.function, symbol.module, false);
     if (symbol.named() && symbol.offset != touched.offset)
       Wrong(absl::StrFormat("%s at %d", Text(touched), symbol.offset));
-    if (!symbol.named() && !touched.inherited && !HasReason(symbol.module))
+    if (!symbol.named() && !truth_.MayLackReason(touched) && !HasReason(symbol.module))
       Wrong("no name and no reason: " + Text(touched));
     ++(symbol.named() ? named_ : unnamed_);
   }

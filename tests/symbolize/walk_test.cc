@@ -25,35 +25,13 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 #include "tests/symbolize/walk_actor.h"
+#include "tests/symbolize/walk_known.h"
 #include "tests/symbolize/walk_observer.h"
 
 namespace perfkit::walk {
 namespace {
 
 using What = Command::What;
-
-constexpr long kLongestTickNs = 10'000'000;  // CONFIG_HZ=100
-
-// The builds in the files of a folder, as the processes of one mount namespace see it.
-using Files = std::array<std::optional<size_t>, kFiles>;
-
-// What is known of a process.
-struct Known {
-  pid_t pid = 0;  // 0: there is none.
-  size_t parent = 0;
-  size_t files = 0;  // Its index in the list of Files.
-  std::array<std::optional<size_t>, kLibraries> loaded;
-  std::array<std::optional<size_t>, kSlots> jit;
-  std::array<bool, kSlots> inherited{};  // By a fork of which there is no record: only the parent has listed it.
-};
-
-// Whether this process may have containers: an ordinary user may not, nor may root in some containers.
-bool MayMount(const std::string& folder) {
-  const pid_t child = fork();
-  if (child == 0) _exit(OwnFileSystem(folder) ? 0 : 1);
-  int status = -1;
-  return waitpid(child, &status, 0) == child && status == 0;
-}
 
 class Walker : public Truth {
  public:
@@ -98,10 +76,14 @@ class Walker : public Truth {
     });
   }
   bool MayBeNamed(const Touched& touched, std::string_view name, bool in_profile) const override {
+    if (was_replaced_) return name != kForeignName;  // The old list may have been read in part.
     const std::vector<size_t>& all = jit_.at({touched.pid, touched.slot});
     const size_t first = in_profile || all.empty() ? 0 : all.size() - 1;
     return std::any_of(all.begin() + static_cast<ptrdiff_t>(first), all.end(),
                        [&](size_t number) { return name == JitName(number); });
+  }
+  bool MayLackReason(const Touched& touched) const override {
+    return touched.inherited || (touched.jit && was_replaced_);
   }
   bool MustBeNamed(const Touched& touched) const override { return listed_.contains({touched.pid, *touched.jit}); }
 
@@ -157,6 +139,9 @@ class Walker : public Truth {
         if (is_loaded) Call(move);
         return;
       case Step::kJit: return MakeFunction(move);
+      case Step::kForeignJit:
+        if (geteuid() == 0) MakeFunctionOfOther(move);
+        return;
       case Step::kCallJit:
         if (actor.jit[move.number % kSlots]) CallJit(move);
         return;
@@ -234,7 +219,21 @@ class Walker : public Truth {
     actor.jit[slot] = number;
     actor.inherited[slot] = false;
     listed_.insert({actor.pid, number});
+    listers_.insert(actor.pid);
     jit_[{actor.pid, slot}].push_back(number);
+  }
+
+  void MakeFunctionOfOther(const Move& move) {
+    Known& actor = known_[move.actor];
+    const size_t slot = move.number % kSlots;
+    const Command command{.what = What::kJit, .file = slot, .number = next_, .by_other = true};
+    if (!local_.has_jit() || !Tell(move.actor, command).fine) return;
+    actor.jit[slot] = next_++;
+    actor.inherited[slot] = false;
+    was_replaced_ = true;
+    listers_.insert(actor.pid);
+    std::erase_if(listed_, [&](const auto& listed) { return listed.first == actor.pid; });
+    CallJit(move);
   }
 
   void CallJit(const Move& move) {
@@ -325,7 +324,7 @@ class Walker : public Truth {
     for (int i = 0; i < 2; ++i) observer_.Drain();
     observer_.NameAll();
     observer_.CheckAllSampled();
-    for (const auto& [pid, number] : listed_) unlink(absl::StrFormat("/tmp/perf-%d.map", pid).c_str());
+    for (const pid_t pid : listers_) unlink(absl::StrFormat("/tmp/perf-%d.map", pid).c_str());
   }
 
   const Walk& walk_;
@@ -342,6 +341,8 @@ class Walker : public Truth {
   std::set<std::pair<size_t, size_t>> paths_;            // Builds, and the files that they have been in.
   std::map<size_t, std::set<pid_t>> mappers_;            // By build: who has loaded it.
   std::map<std::pair<size_t, size_t>, size_t> earlier_;  // By view and file: a build that was there before.
+  std::set<pid_t> listers_;                              // Processes that have a list, or had one.
+  bool was_replaced_ = false;                            // A list, by that of another user.
   std::set<std::pair<pid_t, size_t>> listed_;            // Functions that were made, with the process that lists them.
   std::map<std::pair<pid_t, size_t>, std::vector<size_t>> jit_;  // By process and slot, the latest last.
   std::string wrong_;
