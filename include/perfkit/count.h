@@ -31,7 +31,7 @@ inline constexpr size_t kMaxEvents = 16;
 // How an event is read. CounterSet::Open chooses the cheapest path that a test shows to be correct.
 enum class ReadPath : uint8_t {
   kUserPage,       // A counter register, read in user space (rdpmc, mrs).
-  kRing,           // The head of a ring into which each occurrence writes one record of fixed size.
+  kRing,           // A ring into which each occurrence writes a record: the newest one's count, or how many there are.
   kThreadClock,    // task-clock: extrapolated by the tick counter. cpu-migrations: from SWITCH records.
   kGroupRead,      // read(2) of a perf group.
   kUsage,          // getrusage, if perf is not permitted.
@@ -177,7 +177,7 @@ struct ReadPlan {
   const uint32_t* cpu = nullptr;   // The thread's rseq cpu_id, or a word with the value kNoCpu.
   bool all_fast = false;           // No event needs the kernel.
   uint32_t missing = 0;            // Bit i: event i never has a count.
-  uint8_t word_count = 0;
+  uint8_t word_count = 0, ring_count = 0;
   uint8_t clock_index = kMaxEvents;      // The event that is the thread's clock; kMaxEvents means none.
   uint8_t migration_index = kMaxEvents;  // The event that is counted from switch records; kMaxEvents means none.
   uint8_t user_page_count = 0;
@@ -186,13 +186,23 @@ struct ReadPlan {
   // Maximum age of the base, in ticks; bounds the error caused by drift of the tick rate.
   uint64_t max_age_ticks = 0;
   uint64_t ns_per_tick_q32 = 0;  // Nanoseconds per tick, in 2^-32.
-  // The head of a ring, or a word that this thread itself counts in.
+  // The head of a ring of SWITCH records, or a word that this thread itself counts in.
   struct Word {
     const uint64_t* at;
     uint8_t shift;  // Binary logarithm of what one event adds: to a ring's head, the bytes of its record.
     uint8_t index;
   };
   std::array<Word, kMaxEvents> words{};
+  // A ring that the kernel writes backwards, of samples with PERF_SAMPLE_READ: the newest one is at the head, and has
+  // the event's count after its header. Their number is not the count: other samplers of the event on this thread
+  // change their size.
+  struct Ring {
+    const uint64_t* head;
+    const std::byte* data;
+    uint32_t mask;  // The size of the data, a power of two, less 1.
+    uint8_t index;
+  };
+  std::array<Ring, kMaxEvents> rings{};
   struct Counter {
     const UserPage* page;
     uint8_t index;
@@ -295,6 +305,19 @@ inline bool ReadUserPages(const ReadPlan& plan, Snapshot& now) noexcept {
   return true;
 }
 
+// Returns the count in the newest record. Before the first one, the head and the ring's bytes are 0.
+inline uint64_t ReadRing(const ReadPlan::Ring& ring) noexcept {
+  constexpr uint64_t kHeaderBytes = 8;
+  while (true) {
+    const uint64_t head = LoadShared(*ring.head);
+    const uint64_t count =
+        LoadShared(*reinterpret_cast<const uint64_t*>(ring.data + ((head + kHeaderBytes) & ring.mask)));
+    // Otherwise a signal handler has raised the event in between, and may have overwritten the record.
+    if (LoadShared(*ring.head) == head) [[likely]]
+      return count;
+  }
+}
+
 // Reads the thread's clock, extrapolated from its base. Returns false if the base is too old.
 inline bool ReadClock(ReadPlan& plan, Snapshot& now) noexcept {
   now.ticks = ReadTicks();
@@ -311,9 +334,13 @@ inline bool CounterReader::ReadFast(detail::ReadPlan& plan, Snapshot& now) noexc
   const uint32_t version = plan.base.version;
   const uint32_t epoch = LoadShared(plan.page->lock);
   if (epoch != plan.base.epoch) return false;
-  for (size_t w = 0; w < plan.word_count; ++w) {
-    const detail::ReadPlan::Word& word = plan.words[w];
-    now.values[word.index] = LoadShared(*word.at) >> word.shift;
+  const detail::ReadPlan::Word* const end = plan.words.data() + plan.word_count;  // The stores may alias word_count.
+  for (const detail::ReadPlan::Word* word = plan.words.data(); word != end; ++word) {
+    now.values[word->index] = LoadShared(*word->at) >> word->shift;
+  }
+  const detail::ReadPlan::Ring* const rings_end = plan.rings.data() + plan.ring_count;
+  for (const detail::ReadPlan::Ring* ring = plan.rings.data(); ring != rings_end; ++ring) {
+    now.values[ring->index] = detail::ReadRing(*ring);
   }
   if (plan.user_page_count != 0 && !detail::ReadUserPages(plan, now)) return false;
   now.ticks = 0;

@@ -72,7 +72,8 @@ struct FrameOptions {
 // Zones inside another zone are async-signal-safe, unless a Zone ends on another thread than it began on (that locks).
 // On threads other than the marking one, an outermost zone may lock, and after SetEnabled it may open or close events.
 // Marks are not async-signal-safe. Zones of a handler that interrupts the start or end of another zone, a mark, or a
-// read of the results, are dropped (FrameStats::dropped).
+// read of the results, are dropped (FrameStats::dropped). Such a handler must not end by siglongjmp: all later zones
+// of the thread would be dropped, or wait for a lock that it holds.
 class FrameCounter {
  public:
   using Options = FrameOptions;

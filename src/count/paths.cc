@@ -79,7 +79,8 @@ bool IsSoftware(const EventConfig& event, uint64_t config) {
 }
 
 bool CanBeUserOnly(const EventConfig& event) {
-  return !event.kernel_side && !IsSoftware(event, sys::kSwTaskClock) && !IsSoftware(event, sys::kSwCpuClock);
+  return !event.kernel_side && !event::IsWithoutPerf(event) && !IsSoftware(event, sys::kSwTaskClock) &&
+         !IsSoftware(event, sys::kSwCpuClock);
 }
 
 // "event=0x00,umask=0x4" of a core PMU (arch/x86/events/intel/core.c). AMD's event of that number only gets a slower

@@ -110,6 +110,7 @@ void Source::ReadWords(Snapshot& now) const noexcept {
   for (size_t w = 0; w < plan_.word_count; ++w) {
     now.values[plan_.words[w].index] = LoadShared(*plan_.words[w].at) >> plan_.words[w].shift;
   }
+  for (size_t r = 0; r < plan_.ring_count; ++r) now.values[plan_.rings[r].index] = detail::ReadRing(plan_.rings[r]);
 }
 
 void Source::ReadInlinePart(Snapshot& now) noexcept {

@@ -50,8 +50,8 @@ class Source {
   detail::ReadPlan& plan() { return plan_; }
   // Returns true if any event has a path without a system call.
   bool HasInlinePart() const {
-    return plan_.word_count != 0 || plan_.user_page_count != 0 || plan_.clock_index < kMaxEvents ||
-           plan_.migration_index < kMaxEvents;
+    return plan_.word_count != 0 || plan_.ring_count != 0 || plan_.user_page_count != 0 ||
+           plan_.clock_index < kMaxEvents || plan_.migration_index < kMaxEvents;
   }
   uint32_t multiplexable() const { return multiplexable_; }
   CountKind KindOf(size_t i) const;

@@ -134,6 +134,8 @@ absl::Status SourceBuilder::Assign(size_t i, bool strict_group) {
     for (const ReadPath path : PathsFor(event(i), target_)) {
       if (options_.only_path && path != *options_.only_path) continue;
       if (IsInline(path) && (banned_ >> i & 1) != 0) continue;
+      // Their records tell migrations, too.
+      if (path == ReadPath::kRing && detailed_switches_ && IsSoftware(event(i), sys::kSwCpuMigrations)) continue;
       slot(i).path = path;  // Try may still change it to a more expensive one.
       const absl::Status status = Try(path, i, strict_group);
       if (status.ok()) return status;
@@ -258,33 +260,31 @@ absl::Status SourceBuilder::OpenMigrations(size_t i) {
 absl::Status SourceBuilder::OpenRing(size_t i) {
   if (RingKindOf(event(i)) == RingKind::kPeriodOne) return OpenPeriodOne(i);
   if (absl::Status status = NeedSwitchRing(); !status.ok()) return status;
-  AddRingCount(*source_->base_.switch_ring(), detailed_switches_ ? kDetailedSwitchShift : kBareSwitchShift, i);
+  const uint8_t shift = detailed_switches_ ? kDetailedSwitchShift : kBareSwitchShift;
+  AddWord(source_->base_.switch_ring()->page()->data_head, shift, i);
   return absl::OkStatus();
 }
 
 absl::Status SourceBuilder::OpenPeriodOne(size_t i) {
-  constexpr uint8_t kEmptyRecordShift = 3;  // A sample without fields is its 8-byte header.
-  if (detailed_switches_ && IsSoftware(event(i), sys::kSwCpuMigrations)) return NoSuchPath(i, ReadPath::kRing);
   const bool tells_epochs = event(i).parts[0].type == sys::kTypeSoftware;
   if (!tells_epochs) {
     if (absl::Status status = NeedEpochPage(); !status.ok()) return status;
   }
   open::OpenRequest request = RequestFor(i);
   request.attr.sample_period_or_freq = 1;
+  request.attr.sample_type = sys::kSampleRead;
+  request.attr.write_backward = 1;
   request.attr.watermark = 1;
   request.attr.wakeup_events_or_watermark = ~0u;  // No wake-ups: no reader polls.
   absl::StatusOr<open::LiveRing> ring = open::LiveRing::Open(request, 1, rights_);
   if (!ring.ok()) return ring.status();
   if (ring->user_only() || request.attr.exclude_kernel != 0) slot(i).fixed_flags.flags |= Validity::kUserOnly;
   if (tells_epochs) UsePage(ring->page());
-  AddRingCount(*ring, kEmptyRecordShift, i);
+  detail::ReadPlan& plan = source_->plan_;
+  plan.rings[plan.ring_count++] = {&ring->page()->data_head, ring->data().data(),
+                                   static_cast<uint32_t>(ring->data().size() - 1), static_cast<uint8_t>(i)};
   source_->rings_.push_back(*std::move(ring));
   return absl::OkStatus();
-}
-
-void SourceBuilder::AddRingCount(const open::LiveRing& ring, uint8_t shift, size_t i) {
-  detail::ReadPlan& plan = source_->plan_;
-  plan.words[plan.word_count++] = {&ring.page()->data_head, shift, static_cast<uint8_t>(i)};
 }
 
 absl::Status SourceBuilder::OpenUsage(size_t i) {
@@ -318,10 +318,10 @@ absl::Status SourceBuilder::OpenWrappedMalloc(size_t i) {
   const bool bytes = event(i).parts[0].config == event::kAllocatedBytes.config;
   const uint64_t* const word = bytes ? sys::ThreadAllocatedBytes() : sys::ThreadAllocations();
   if (word == nullptr) {
-    return absl::UnavailableError(
-        absl::StrFormat("%s: this program does not link perfkit::testing_alloc. Remedy: link it, or preload "
-                        "libperfkit_malloc_preload.so.",
-                        Asked(i)));
+    return absl::UnavailableError(absl::StrFormat(
+        "%s: this program does not link perfkit::testing_alloc. Remedy: link perfkit::testing_alloc, or "
+        "preload libperfkit_malloc_preload.so.",
+        Asked(i)));
   }
   if (!CountsAllocation(word)) {
     return absl::UnavailableError(
@@ -329,8 +329,7 @@ absl::Status SourceBuilder::OpenWrappedMalloc(size_t i) {
                         "is in force. Remedy: link none that replaces them, such as jemalloc.",
                         Asked(i)));
   }
-  detail::ReadPlan& plan = source_->plan_;
-  plan.words[plan.word_count++] = {word, 0, static_cast<uint8_t>(i)};
+  AddWord(*word, 0, i);
   return absl::OkStatus();
 }
 
@@ -353,7 +352,7 @@ int SourceBuilder::FdWithEpochs() const {
 // switched. If no page can be mapped, the numbers are the same, but each has the flag that it may have been switched.
 void SourceBuilder::MapEpochPage() {
   if (source_->plan_.page != nullptr || !IsThisThread()) return;
-  if (source_->groups_.empty() && source_->plan_.word_count == 0 && source_->io_.empty()) return;
+  if (source_->groups_.empty() && !source_->HasInlinePart() && source_->io_.empty()) return;
   const int fd = FdWithEpochs();
   std::optional<sys::Mapping> page;
   if (fd >= 0) page = sys::Mapping::ReadOnly(fd, sys::PageSize());

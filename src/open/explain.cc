@@ -155,8 +155,8 @@ class Investigation {
     if (request_.pid < 0) return ExplainCpu();
     // A dummy in user space may be opened on each task of one's own: if it is denied, the task is the cause.
     if (request_.pid > 0 && IsDenied(Try(Dummy(request_.pid)))) return ExplainTask();
+    if (IsBreakpointOfKernel(refused_.attr) && !rights_.sys_admin) return KernelBreakpoint();
     if (rights_.perfmon) return std::nullopt;
-    if (IsBreakpointOfKernel(refused_.attr)) return KernelBreakpoint();
     if (const auto kernel = ExplainKernelPart()) return kernel;
     // Without the kernel's part, for its refusal would hide what else is denied.
     const Row* const row = FindRow(kDeniedRows, WithoutKernel(refused_));
@@ -360,7 +360,10 @@ class Investigation {
 absl::Status Explain(const Refusal& refusal, const sys::Rights& rights) {
   const std::optional<Explanation> found = Investigation(refusal, rights).Explain();
   if (!found) return sys::PerfError(sys::PerfCall::kOpen, refusal.error, refusal.request.asked, rights);
-  return sys::PerfError(sys::PerfCall::kOpen, refusal.error, refusal.request.asked, *found, rights);
+  // The first answer was that a right is missing. The last one may be about the request without the kernel's part.
+  const bool is_denial = found->code == Code::kPermissionDenied && IsDenied(refusal.first_error);
+  const int said = is_denial ? refusal.first_error : refusal.error;
+  return sys::PerfError(sys::PerfCall::kOpen, said, refusal.request.asked, *found, rights);
 }
 
 }  // namespace perfkit::open

@@ -6,22 +6,33 @@
 
 #include <utility>
 
+#include "src/sys/kernel.h"
 #include "src/sys/perf_error.h"
 
 namespace perfkit::open {
 
 absl::StatusOr<LiveRing> LiveRing::Open(const OpenRequest& request, uint32_t data_pages,
                                         const sys::LazyRights& rights) {
-  absl::StatusOr<OpenedEvent> event = OpenEvent(request, rights);
+  OpenRequest opened = request;
+  opened.attr.disabled = (request.attr.sample_type & sys::kSampleRead) != 0;
+  absl::StatusOr<OpenedEvent> event = OpenEvent(opened, rights);
   if (!event.ok()) return event.status();
-  return Map(*std::move(event), data_pages, request.asked, rights);
+  absl::StatusOr<LiveRing> ring = Map(*std::move(event), data_pages, request.asked, rights);
+  if (ring.ok() && opened.attr.disabled != 0 && sys::kernel().ioctl(ring->fd(), sys::kIocEnable, 0) != 0) {
+    const int error = errno;  // rights.get() may read files.
+    return sys::PerfError(sys::PerfCall::kIoctl, error, request.asked, rights.get());
+  }
+  return ring;
 }
 
 absl::StatusOr<LiveRing> LiveRing::Map(OpenedEvent event, uint32_t data_pages, const std::string& asked,
                                        const sys::LazyRights& rights) {
   const size_t page_size = sys::PageSize();
   std::optional<sys::Mapping> mapping = sys::Mapping::ReadOnly(event.fd.get(), page_size * (1 + size_t{data_pages}));
-  if (!mapping) return sys::PerfError(sys::PerfCall::kMapRing, errno, asked, rights.get());
+  if (!mapping) {
+    const int error = errno;
+    return sys::PerfError(sys::PerfCall::kMapRing, error, asked, rights.get());
+  }
   return LiveRing(std::move(event), *std::move(mapping), page_size);
 }
 

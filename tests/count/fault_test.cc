@@ -139,6 +139,17 @@ TEST_CASE("a process without descriptors is told so, by name and limit", "[fault
   }));
 }
 
+// An ordinary user's migrations come from the records of switches, not from a ring of their own.
+TEST_CASE("migrations without a descriptor have that reason, not a path that they do not have", "[fault]") {
+  CHECK(testing::AsOrdinaryUser([] {
+    const rlimit none{3, 3};
+    setrlimit(RLIMIT_NOFILE, &none);
+    const auto set = CounterSet::Open({event::kCpuMigrations});
+    const std::string text(set.status().message());
+    return absl::IsResourceExhausted(set.status()) && text.find("RLIMIT_NOFILE") != std::string::npos;
+  }));
+}
+
 TEST_CASE("real exhaustion of locked memory: numbers stay right when rings run out", "[fault]") {
   CHECK(testing::AsOrdinaryUser([] {
     const rlimit none{0, 0};

@@ -7,8 +7,10 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "perfkit/frame_counter.h"
 #include "tests/count/sets.h"
 #include "tests/support/fake_kernel.h"
+#include "tests/support/skip.h"
 #include "tests/support/work.h"
 
 namespace perfkit {
@@ -54,6 +56,35 @@ void CheckClockAnd(const char* other, uint64_t count) {
 
 TEST_CASE("a clock and a group of one keep their order, by whatever path the clock is read", "[in_place][law]") {
   for (const char* other : {"dummy", "alignment-faults", "emulation-faults"}) CheckClockAnd(other, 0);
+}
+
+TEST_CASE("frames: a clock and a group of one keep their order", "[in_place][law]") {
+  for (const char* other : {"dummy", "alignment-faults", "emulation-faults"}) {
+    CAPTURE(other);
+    FrameCounter frames({.events = {"task-clock", other}});
+    frames.Mark();
+    FaultsAndTime().Do();
+    frames.Mark();
+    const ZoneStats frame = frames.zones().front();
+    REQUIRE(frame.total[0].validity.counted());
+    CHECK(frame.total[0].value > 0);
+    CHECK(frame.total[1].value == 0);
+  }
+}
+
+TEST_CASE("two clocks have the same time, whatever stands between them", "[in_place][law]") {
+  const auto set = CounterSet::Open({"task-clock", "cgroup-switches", "cpu-clock", "dummy", "task-clock"});
+  if (!set.ok()) SKIP_TEST("this user or kernel counts no switches of control groups");
+  Snapshot begin, end;
+  set->Read(begin);
+  FaultsAndTime().Do();
+  set->Read(end);
+  const auto value = [&](size_t i) { return set->Difference(begin, end, i).value; };
+  CHECK(value(0) == value(4));
+  CHECK(value(0) > 0);
+  CHECK(value(2) > 0);
+  CHECK(value(3) == 0);
+  CHECK(value(1) < value(0));  // Each switch between control groups takes more than a nanosecond.
 }
 
 // Rings take more than one page, clocks one.

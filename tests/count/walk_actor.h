@@ -1,6 +1,7 @@
 // Who does the work of a walk: the calling thread, another one, or another process; and the limits that a kernel has.
 #pragma once
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -29,25 +30,33 @@ bool InForkedChild(Body&& body) {
   const pid_t child = fork();
   if (child == 0) _exit(body() ? 0 : 1);
   int status = -1;
-  return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+  pid_t ended;
+  do {
+    ended = waitpid(child, &status, 0);
+  } while (ended < 0 && errno == EINTR);
+  return child > 0 && ended == child && status == 0;
 }
 
 // Steps that need nothing but memory.
 inline void Work(const Step& step, testing::FreshPages& memory) {
   switch (step.kind) {
-    case Step::Kind::kTouch:
-      memory.Forget();
-      return memory.Touch(0, step.amount);
+    case Step::Kind::kTouch: memory.Forget(); return memory.Touch(0, step.amount);
     case Step::Kind::kSpin: testing::Spin(step.amount); return;
     case Step::Kind::kSwitchAway: return testing::SwitchAway(static_cast<int>(step.amount));
-    case Step::Kind::kGetppid:
-      for (uint32_t n = 0; n < step.amount; ++n) syscall(SYS_getppid);
+    case Step::Kind::kSwitchOften:
+      prctl(PR_SET_TIMERSLACK, 1UL);
+      testing::SwitchAway(static_cast<int>(1050 + 10 * step.amount));
+      prctl(PR_SET_TIMERSLACK, 0UL);  // as before
       return;
-    case Step::Kind::kFork:
-      (void)InForkedChild([&] { return memory.Touch(0, step.amount), true; });
+    case Step::Kind::kCall:
+      for (uint32_t n = 0; n < step.amount; ++n) PerfkitWalkCall();
       return;
+    case Step::Kind::kFork: (void)InForkedChild([&] { return memory.Touch(0, step.amount), true; }); return;
     case Step::Kind::kMove:
-    case Step::Kind::kJump: return;
+    case Step::Kind::kMoveSet:
+    case Step::Kind::kSampling:
+    case Step::Kind::kJump:
+    case Step::Kind::kKinds: return;
   }
 }
 

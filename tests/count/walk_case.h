@@ -2,11 +2,14 @@
 #pragma once
 
 #include <errno.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <iterator>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -19,41 +22,62 @@ namespace perfkit::walk {
 
 using testing::Call;
 
-inline constexpr const char* kEvents[] = {"task-clock",
-                                          "cpu-clock",
-                                          "page-faults",
-                                          "faults",
-                                          "minor-faults",
-                                          "major-faults",
-                                          "context-switches",
-                                          "cs",
-                                          "cpu-migrations",
-                                          "migrations",
-                                          "dummy",
-                                          "alignment-faults",
-                                          "emulation-faults",
-                                          "page-faults:u",
-                                          "minor-faults:u",
-                                          "page-faults:k",
-                                          "cs:k",
-                                          "cpu-migrations:uk",
-                                          "task-clock:H",
-                                          "instructions",
-                                          "page-faults:h",
-                                          "task-clock:u",
-                                          "sched:sched_switch",
-                                          "cgroup-switches",
-                                          "syscalls:sys_enter_getppid",
-                                          "context-switches",
-                                          "page-faults",
-                                          "task-clock",
-                                          "bpf-output",
-                                          "cpu-migrations"};
+// One occurrence of kProbe and of a tracepoint.
+extern "C" inline __attribute__((noinline)) void PerfkitWalkCall() { syscall(SYS_getppid); }
+inline constexpr std::string_view kProbe = "uprobe";
+
+inline std::string EventText(std::string_view event) {
+  if (event != kProbe) return std::string(event);
+  return "uprobe:" + std::filesystem::read_symlink("/proc/self/exe").string() + ":PerfkitWalkCall";
+}
+
+inline constexpr std::string_view kEvents[] = {"task-clock",
+                                               "cpu-clock",
+                                               "page-faults",
+                                               "faults",
+                                               "minor-faults",
+                                               "major-faults",
+                                               "context-switches",
+                                               "cs",
+                                               "cpu-migrations",
+                                               "migrations",
+                                               "dummy",
+                                               "alignment-faults",
+                                               "emulation-faults",
+                                               "page-faults:u",
+                                               "minor-faults:u",
+                                               "page-faults:k",
+                                               "cs:k",
+                                               "cpu-migrations:uk",
+                                               "task-clock:H",
+                                               "instructions",
+                                               "page-faults:h",
+                                               "task-clock:u",
+                                               "sched:sched_switch",
+                                               "cgroup-switches",
+                                               "syscalls:sys_enter_getppid",
+                                               kProbe,
+                                               "context-switches",
+                                               "page-faults",
+                                               "task-clock",
+                                               "bpf-output",
+                                               "cpu-migrations"};
 
 // A piece of work between two readings.
 struct Step {
-  enum class Kind : uint8_t { kTouch, kSpin, kSwitchAway, kMove, kGetppid, kFork, kJump };
-  static constexpr size_t kKinds = 7;
+  enum class Kind : uint8_t {
+    kTouch,
+    kSpin,
+    kSwitchAway,
+    kSwitchOften,  // More often than a ring has room for.
+    kMove,         // To the other CPU.
+    kMoveSet,      // To another object, and back.
+    kCall,
+    kFork,
+    kJump,
+    kSampling,  // By another profiler, which begins or ends.
+    kKinds
+  };
   Kind kind;
   uint32_t amount;
 };
@@ -76,7 +100,7 @@ struct Walk {
   // Bit i: at Open, the i-th mapping or the i-th event is refused, so that its event takes another path.
   uint64_t no_mapping = 0, no_event = 0;
   int free_fds = -1, free_pages = -1;  // At Open: so few are left to this process or user; -1: enough.
-  bool signals = false;      // come every now and then, and their handler reads the set too
+  bool signals = false;                // come every now and then, and their handler reads the set too
   std::vector<Step> steps;
 
   std::string Describe() const {
@@ -122,15 +146,28 @@ inline Refusal AnyRefusal(Dice& dice) {
   return never_ends ? Refusal{} : any;
 }
 
+// Moves the thread before, in and after a gap in the records of switches, from which migrations are counted. Nothing is
+// refused.
+inline Walk GapWalk(Dice& dice) {
+  using Kind = Step::Kind;
+  Walk walk{.events = {"cpu-migrations", EventText(dice.OneOf(kEvents))}};
+  walk.options.only_path = ReadPath::kThreadClock;
+  const Kind first = dice.OneIn(2) ? Kind::kJump : Kind::kSpin, last = dice.OneIn(2) ? Kind::kJump : Kind::kSwitchOften;
+  for (const Kind kind : {Kind::kMove, first, Kind::kSwitchOften, Kind::kMove, last, Kind::kMove}) {
+    walk.steps.push_back({kind, static_cast<uint32_t>(1 + dice.Below(8))});
+  }
+  return walk;
+}
+
 inline Walk WalkOf(uint64_t seed) {
-  constexpr Whose kWhose[] = {Whose::kThisThread,  Whose::kThisThread,   Whose::kThisThread,
-                              Whose::kThisThread,  Whose::kOwnTid,       Whose::kOwnPid,
-                              Whose::kAllThreads,  Whose::kOtherThread,  Whose::kOtherProcess,
-                              Whose::kOtherProcess, Whose::kCpu};
+  constexpr Whose kWhose[] = {Whose::kThisThread,   Whose::kThisThread,   Whose::kThisThread, Whose::kThisThread,
+                              Whose::kOwnTid,       Whose::kOwnPid,       Whose::kAllThreads, Whose::kOtherThread,
+                              Whose::kOtherProcess, Whose::kOtherProcess, Whose::kCpu};
   Dice dice(seed);
+  if (dice.OneIn(24)) return GapWalk(dice);
   Walk walk;
   const size_t events = 1 + dice.Below(dice.OneIn(4) ? kMaxEvents : 4);
-  for (size_t i = 0; i < events; ++i) walk.events.emplace_back(dice.OneOf(kEvents));
+  for (size_t i = 0; i < events; ++i) walk.events.push_back(EventText(dice.OneOf(kEvents)));
   if (!testing::kHandlersUnseen) walk.whose = dice.OneOf(kWhose);  // its runtime has threads of its own
   if (dice.OneIn(3)) walk.options.only_path = static_cast<ReadPath>(dice.Below(5));
   walk.options.user_only = dice.OneIn(4);
@@ -143,7 +180,9 @@ inline Walk WalkOf(uint64_t seed) {
   if (dice.OneIn(6)) walk.free_pages = static_cast<int>(dice.Below(12));
   walk.signals = dice.OneIn(4);
   for (size_t i = 1 + dice.Below(5); i > 0; --i) {
-    const auto kind = static_cast<Step::Kind>(dice.Below(Step::kKinds));
+    auto kind = static_cast<Step::Kind>(dice.Below(static_cast<size_t>(Step::Kind::kKinds)));
+    // On a busy machine it takes seconds.
+    if (kind == Step::Kind::kSwitchOften && !dice.OneIn(12)) kind = Step::Kind::kSwitchAway;
     walk.steps.push_back({kind, static_cast<uint32_t>(1 + dice.Below(kind == Step::Kind::kSpin ? 20'000 : 8))});
   }
   return walk;

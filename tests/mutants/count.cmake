@@ -1,4 +1,10 @@
 # Mutants of src/count, except for its frames: see run.cmake.
+mutant(ring_counts_bytes FILE include/perfkit/count.h TEST count_test CASES "a set counts what happens, whatever*"
+       FROM [=[if (LoadShared(*ring.head) == head) [[likely]]
+      return count;]=]
+       TO [=[if (LoadShared(*ring.head) == head && count + 1 != 0) [[likely]]
+      return (0 - head) / 16;]=]
+       SAYS "Page faults are 3 to 1,000 times too many while a profiler takes stacks of them.")
 mutant(usage_is_user_only FILE src/count/source_builder.cc TEST count_test CASES "[modifiers]"
        FROM [[options_.user_only && CanBeUserOnly(event(i));]] TO [[false;]]
        SAYS "Faults of the kernel are in a count that is of user space only.")
@@ -125,3 +131,20 @@ mutant(rights_are_read_each_time FILE src/sys/rights.h TEST count_test CASES "[f
 mutant(longest_budget_is_short FILE src/count/frame/hitch_reporter.h TEST count_test CASES "hitches: no frame*"
        FROM [[ticks < 0x1p64 ? static_cast<uint64_t>(ticks) : UINT64_MAX;]] TO [[ticks < 0x1p64 ? static_cast<uint64_t>(ticks) : 0;]]
        SAYS "With the budget that means never, each frame is a hitch.")
+mutant(task_thread_counts_its_set_up FILE src/count/task/task_counter_impl.cc TEST testing_test CASES "what perfkit does*"
+       FROM [[  attached->Start();  // After all that allocates.
+]]
+       TO [[]]
+       SAYS "What is counted outside of tasks contains perfkit's own allocations for each thread.")
+mutant(slots_count_their_set_up FILE src/count/frame/thread_slots.cc TEST testing_test CASES "what perfkit does*"
+       FROM [[state->writer.StartAt(state->now);
+    state->writer.Publish]] TO [[state->writer.Publish]]
+       SAYS "The sum over threads contains perfkit's own allocations for each thread.")
+mutant(first_path_is_the_reason FILE src/count/source_builder.cc TEST count_test CASES "migrations without a descriptor*"
+       FROM [[if (path == ReadPath::kRing && detailed_switches_ && IsSoftware(event(i), sys::kSwCpuMigrations)) continue;]]
+       TO [[if (path == ReadPath::kRing && detailed_switches_ && IsSoftware(event(i), sys::kSwCpuMigrations)) {
+        reason = NoSuchPath(i, path);
+        tried = true;
+        continue;
+      }]]
+       SAYS "An ordinary user's migrations that lack a descriptor say that they cannot be read by a ring.")

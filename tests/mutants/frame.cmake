@@ -40,7 +40,7 @@ mutant(ran_itself_counts_time_away FILE src/count/frame/hitch_watch.cc TEST coun
        FROM [[text.AddMs(hitch->wall_ns - off_cpu_ns);]] TO [[text.AddMs(hitch->wall_ns);]]
        SAYS "The sentence says that a frame ran while it was preempted.")
 mutant(overwritten_record_believed FILE src/count/frame/detail_ring.cc TEST count_test CASES "rings:*"
-       FROM [[  if (ring.Head() - position > ring.data.size()) return std::nullopt;  // overwritten while it was copied
+       FROM [[  if (position + sizeof(record) - ring.Head() > ring.data.size()) return std::nullopt;
 ]]
        TO [[]]
        SAYS "A fault of a later frame is reported as one of this frame.")
@@ -88,9 +88,9 @@ mutant(cut_not_told FILE src/count/frame/detail_ring.cc TEST count_test CASES "s
   SwitchPairs]]
        TO [[  SwitchPairs]]
        SAYS "Overwritten switches are left out without a word.")
-mutant(fault_count_is_what_is_left FILE src/count/frame/detail_ring.cc TEST count_test CASES "faults:*"
-       FROM [[(stretch.cut ? from : stretch.begin)]] TO [[stretch.begin]]
-       SAYS "A frame with more faults than the ring holds reports as many as the ring holds.")
+mutant(fault_count_is_bytes FILE src/count/frame/detail_ring.cc TEST count_test CASES "faults:*"
+       FROM [[tally.faults = now.count - from.count;]] TO [[tally.faults = (from.head - now.head) / kFaultRecordBytes;]]
+       SAYS "A late frame has several times too many faults while another sampler takes stacks of them.")
 mutant(first_cpu_is_a_migration FILE src/count/frame/detail_ring.cc TEST count_test CASES "switches:*"
        FROM [[if (cpu_ && *cpu_ != record.cpu)]] TO [[if (!cpu_ || *cpu_ != record.cpu)]]
        SAYS "Each hitch with a switch reports a migration too many.")
@@ -175,3 +175,6 @@ mutant(name_is_copied_for_no_zone FILE src/count/frame/zone_tree.cc TEST count_t
 mutant(rights_of_each_thread FILE src/count/frame/event_plan.cc TEST count_test CASES "frames: the first zone of a further*"
        FROM [[Open(test_each_, migrations_by_records_)]] TO [[Open(test_each_, std::nullopt)]]
        SAYS "The first zone of each thread takes twice as long, for files that are needed after a refusal only.")
+mutant(later_threads_need_no_reason FILE src/count/frame/event_plan.cc TEST count_test CASES "a report says why*"
+       FROM [[SetLaterReason(i, source.ok() ? (*source)->ReasonOf(i) : source.status());]] TO [[]]
+       SAYS "A report doesn't say why an event has no number on some threads.")

@@ -24,3 +24,13 @@ mutant(experiment_counts FILE src/open/variation.cc TEST open_test
 mutant(kernel_breakpoint_is_users FILE src/open/explain.cc TEST open_test
        FROM [[static_cast<int64_t>(attr.config1) < 0;]] TO [[static_cast<int64_t>(attr.config1) > 0;]]
        SAYS "A refused breakpoint is explained as one of the kernel's.")
+mutant(build_ids_are_a_must FILE src/open/open_event.cc TEST open_test CASES "[open_event]"
+       FROM [[} else if (error == EINVAL && attr.build_id != 0) {]] TO [[} else if (error == EINVAL && attr.build_id > 1) {]]
+       SAYS "On kernels before 5.12 nothing with a side band opens.")
+mutant(kernel_breakpoints_take_perfmon FILE src/open/explain.cc TEST open_test CASES "[explain]"
+       FROM [[if (IsBreakpointOfKernel(refused_.attr) && !rights_.sys_admin) return]]
+       TO [[if (IsBreakpointOfKernel(refused_.attr) && !rights_.perfmon) return]]
+       SAYS "With CAP_PERFMON, the refusal of a breakpoint in kernel memory names a sandbox.")
+mutant(last_error_is_quoted FILE src/open/explain.cc TEST open_test CASES "[explain]"
+       FROM [[const int said = is_denial ? refusal.first_error : refusal.error;]] TO [[const int said = refusal.error;]]
+       SAYS "A refusal for want of a right quotes EINVAL, of the retry for user space only.")

@@ -1,8 +1,12 @@
 // Live rings: the head counts, the mapping overwrites, and both are released in the right order.
 #include "src/open/live_ring.h"
 
+#include <errno.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 
+#include "perfkit/count.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/work.h"
 
@@ -30,6 +34,39 @@ TEST_CASE("each event of period 1 moves the head by an empty record, far past th
   const uint64_t bytes = ring->head() - before;
   CHECK(bytes % 8 == 0);
   CHECK(testing::AreFaultsOf(bytes / 8, 3000));
+}
+
+// The law: the newest record has the event's count, also before the first record, and whatever happened while the ring
+// was being mapped.
+TEST_CASE("records have the whole count of an event", "[live_ring]") {
+  static testing::FreshPages* touched = nullptr;
+  testing::FreshPages memory(8);
+  touched = &memory;
+  OpenRequest request = FaultRequest();
+  request.attr.sample_type = sys::kSampleRead;
+  request.attr.write_backward = 1;
+  testing::FakeKernel fake;
+  fake.below().mmap = [](void* address, size_t size, int protection, int flags, int fd, off_t offset) {
+    touched->Touch(0, 5);
+    return sys::kLinux.mmap(address, size, protection, flags, fd, offset);
+  };
+  const auto ring = LiveRing::Open(request, 1, sys::ReadRights());
+  REQUIRE(ring.ok());
+  const perfkit::detail::ReadPlan::Ring newest{&ring->page()->data_head, ring->data().data(),
+                                               static_cast<uint32_t>(ring->data().size() - 1), 0};
+  for (size_t pages = 5; pages <= 8; ++pages) {
+    uint64_t counted = 0, recorded = 1;
+    for (int i = 0; i < 5 && counted != recorded; ++i) {  // A page of this program's own may come in between.
+      REQUIRE(::read(ring->fd(), &counted, sizeof(counted)) == sizeof(counted));
+      recorded = perfkit::detail::ReadRing(newest);
+    }
+    CHECK(recorded == counted);
+    CHECK(counted >= pages - 5);
+    if (pages < 8) memory.Touch(pages, 1);
+  }
+  fake.FailAll(testing::Call::kIoctl, EACCES);
+  CHECK_FALSE(LiveRing::Open(request, 1, sys::ReadRights()).ok());
+  CHECK(LiveRing::Open(FaultRequest(), 1, sys::ReadRights()).ok());  // Its head counts.
 }
 
 TEST_CASE("a page alone has no data", "[live_ring]") {

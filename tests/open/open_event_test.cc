@@ -151,6 +151,18 @@ TEST_CASE("inherit_thread falls away on old kernels, and says that children are 
   CHECK(g_script.asked[1].inherit_thread == 0);
 }
 
+TEST_CASE("a kernel that knows no build-ids of mappings is asked without them", "[open_event]") {
+  FakeKernel fake;
+  Install(fake, {EINVAL, 0});
+  OpenRequest request;
+  request.attr.mmap2 = request.attr.build_id = 1;
+  REQUIRE(OpenEvent(request, kOrdinary).ok());
+  REQUIRE(g_script.asked.size() == 2);
+  CHECK(g_script.asked[0].build_id == 1);
+  CHECK(g_script.asked[1].build_id == 0);
+  CHECK(g_script.asked[1].mmap2 == 1);
+}
+
 TEST_CASE("as precise as can be goes down step by step; a precision that was named does not", "[open_event]") {
   FakeKernel fake;
   Install(fake, {EOPNOTSUPP, EOPNOTSUPP, 0});

@@ -1,13 +1,14 @@
 // Tracepoints for a test, on machines where tracefs is not mounted.
 #pragma once
 
-#include <sched.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+
+#include "tests/support/own_mounts.h"
 
 namespace perfkit::testing {
 
@@ -18,8 +19,8 @@ int WithTracefs(Body&& body) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    const bool mounted = unshare(CLONE_NEWNS) == 0 && mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-                         (mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, nullptr) == 0 || errno == EBUSY);
+    const bool mounted =
+        OwnMounts() && (mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, nullptr) == 0 || errno == EBUSY);
     _exit(!mounted ? 2 : body() ? 0 : 1);
   }
   int status = 0;

@@ -11,14 +11,15 @@
 namespace perfkit::count {
 namespace {
 
-constexpr size_t kFaultRingBytes = 64 << 10;  // 2,048 faults of 32 bytes, whatever the size of a page.
+constexpr size_t kFaultRingBytes = 64 << 10;  // 1,638 faults of 40 bytes, whatever the size of a page.
 
 absl::StatusOr<open::LiveRing> OpenFaultRing(const sys::LazyRights& rights) {
   open::OpenRequest request;
   request.attr.type = sys::kTypeSoftware;
   request.attr.config = sys::kSwPageFaults;
   request.attr.sample_period_or_freq = 1;
-  request.attr.sample_type = sys::kSampleIp | sys::kSampleTime | sys::kSampleAddr;
+  request.attr.sample_type = sys::kSampleIp | sys::kSampleTime | sys::kSampleAddr | sys::kSampleRead;
+  request.attr.write_backward = 1;
   request.attr.exclude_kernel = 1;  // needs no privilege; the faults of interest are the program's own
   request.attr.exclude_hv = 1;
   request.attr.watermark = 1;

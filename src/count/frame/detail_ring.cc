@@ -1,8 +1,8 @@
-// Walks parts of overwriting rings whose records all have the same size. The work is bounded by the ring's size,
-// whatever it contains.
+// Walks parts of overwriting rings. The work is bounded by the ring's size, whatever it contains.
 #include "src/count/frame/detail_ring.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <optional>
 
@@ -12,22 +12,32 @@
 namespace perfkit::count {
 namespace {
 
-// PERF_RECORD_SAMPLE with IP|TIME|ADDR.
+// PERF_RECORD_SAMPLE with IP|TIME|ADDR|READ.
 struct FaultRecord {
   uint32_t type;
   uint16_t misc, size;
-  uint64_t ip, time_ns, address;
+  uint64_t ip, time_ns, address, count;
 };
-static_assert(sizeof(FaultRecord) == kDetailRecordBytes);
-static_assert(sizeof(SwitchRecord) == kDetailRecordBytes);
+static_assert(sizeof(FaultRecord) == kFaultRecordBytes);
+static_assert(sizeof(SwitchRecord) == kSwitchRecordBytes);
 
 // Returns the record at `position`; nullopt if it was overwritten before the copy was complete, or is not of this type.
-template <class Record>
-std::optional<Record> RecordAt(const DetailRing& ring, uint64_t position, uint32_t type) {
-  Record record;
-  std::memcpy(&record, ring.data.data() + position % ring.data.size(), sizeof(Record));
+std::optional<SwitchRecord> SwitchAt(const DetailRing& ring, uint64_t position) {
+  SwitchRecord record;
+  std::memcpy(&record, ring.data.data() + position % ring.data.size(), sizeof(record));
   if (ring.Head() - position > ring.data.size()) return std::nullopt;  // overwritten while it was copied
-  if (record.type != type || record.size != sizeof(Record)) return std::nullopt;
+  if (record.type != sys::kRecordSwitch || record.size != sizeof(record)) return std::nullopt;
+  return record;
+}
+
+// The same of a ring that is written backwards, where a record may go on at the begin of the data.
+std::optional<FaultRecord> FaultAt(const DetailRing& ring, uint64_t position) {
+  FaultRecord record;
+  const size_t at = position % ring.data.size(), first = std::min(sizeof(record), ring.data.size() - at);
+  std::memcpy(&record, ring.data.data() + at, first);
+  std::memcpy(reinterpret_cast<std::byte*>(&record) + first, ring.data.data(), sizeof(record) - first);
+  if (position + sizeof(record) - ring.Head() > ring.data.size()) return std::nullopt;
+  if (record.type != sys::kRecordSample || record.size < sizeof(record)) return std::nullopt;
   return record;
 }
 
@@ -37,7 +47,7 @@ struct Stretch {
   bool cut;
 };
 Stretch Held(const DetailRing& ring, uint64_t from) {
-  if (!ring.known() || ring.data.size() < kDetailRecordBytes) return {0, 0, false};
+  if (!ring.known() || ring.data.size() < kSwitchRecordBytes) return {0, 0, false};
   const uint64_t head = ring.Head();
   const bool cut = head - from > ring.data.size();
   return {cut ? head - ring.data.size() : from, head, cut};
@@ -79,8 +89,8 @@ SwitchTally TallySwitches(const DetailRing& ring, uint64_t from) {
   SwitchTally tally;
   tally.at_least = stretch.cut;
   SwitchPairs pairs;
-  for (uint64_t at = stretch.begin; stretch.end - at >= kDetailRecordBytes; at += kDetailRecordBytes) {
-    if (const auto record = RecordAt<SwitchRecord>(ring, at, sys::kRecordSwitch)) {
+  for (uint64_t at = stretch.begin; stretch.end - at >= kSwitchRecordBytes; at += kSwitchRecordBytes) {
+    if (const auto record = SwitchAt(ring, at)) {
       pairs.Add(*record, &tally);
     } else {
       tally.at_least = true;
@@ -89,21 +99,40 @@ SwitchTally TallySwitches(const DetailRing& ring, uint64_t from) {
   return tally;
 }
 
-FaultTally TallyFaults(const DetailRing& ring, uint64_t from, std::span<uint64_t> addresses) {
-  const Stretch stretch = Held(ring, from);
+// Before the first record, the head and the ring's bytes are 0.
+FaultMark MarkFaults(const DetailRing& ring) {
+  FaultMark mark;
+  if (ring.data.size() < kFaultRecordBytes) return mark;
+  do {
+    mark.head = ring.Head();
+    const size_t at = (mark.head + offsetof(FaultRecord, count)) % ring.data.size();
+    std::memcpy(&mark.count, ring.data.data() + at, sizeof(mark.count));
+  } while (ring.Head() != mark.head);  // A handler of a signal has faulted in between.
+  return mark;
+}
+
+// From the newest record to the oldest one: the last addresses that are stored are those of the first faults.
+FaultTally TallyFaults(const DetailRing& ring, const FaultMark& from, std::span<uint64_t> addresses) {
   FaultTally tally;
-  if (!ring.known()) return tally;
-  // Each fault is one record, so the ring's head also counts the overwritten ones. Only their addresses are lost.
-  tally.faults = (stretch.end - (stretch.cut ? from : stretch.begin)) / kDetailRecordBytes;
-  tally.at_least = stretch.cut;
-  for (uint64_t at = stretch.begin; stretch.end - at >= kDetailRecordBytes && tally.addresses < addresses.size();
-       at += kDetailRecordBytes) {
-    if (const auto record = RecordAt<FaultRecord>(ring, at, sys::kRecordSample)) {
-      addresses[tally.addresses++] = record->address;
-    } else {
-      tally.at_least = true;
-    }
+  const FaultMark now = MarkFaults(ring);
+  if (!ring.known() || ring.data.size() < kFaultRecordBytes) return tally;
+  tally.faults = now.count - from.count;
+  size_t stored = 0;
+  uint64_t at = now.head;
+  while (at != from.head) {
+    const auto record = at - now.head < ring.data.size() ? FaultAt(ring, at) : std::nullopt;
+    if (!record) break;
+    if (!addresses.empty()) addresses[stored % addresses.size()] = record->address;
+    ++stored;
+    at += record->size;
   }
+  tally.at_least = at != from.head;
+  tally.addresses = std::min(stored, addresses.size());
+  if (stored > addresses.size() && !addresses.empty()) {
+    std::rotate(addresses.begin(), addresses.begin() + static_cast<ptrdiff_t>(stored % addresses.size()),
+                addresses.end());
+  }
+  std::reverse(addresses.begin(), addresses.begin() + static_cast<ptrdiff_t>(tally.addresses));
   return tally;
 }
 

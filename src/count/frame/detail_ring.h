@@ -1,12 +1,14 @@
 // Reads what happened to a thread from a part of its two detail rings: switches with times, page faults with addresses.
 //
-// Both rings overwrite and hold records of one size, 32 bytes, so record n is at (32 n) mod the ring's size. Records
-// more than one ring's size before the head have been overwritten, and the results say so.
+// Both rings overwrite. Records more than one ring's size away from the head have been overwritten, and the results say
+// so. Switch records have one size, 32 bytes, so record n is at (32 n) mod the ring's size. Samples may be larger than
+// their fields, by what other samplers of the same event on this thread ask for. So the kernel writes them backwards:
+// the newest one is at the head, the one before it follows, and each has the count of all.
 //
 //   switch ring: dummy event, context_switch, sample_id_all, sample_type TID|TIME|CPU
 //     [header 8][pid 4][tid 4][time 8][cpu 4][reserved 4]
-//   fault ring: page-faults, sample_period 1, sample_type IP|TIME|ADDR
-//     [header 8][ip 8][time 8][address 8]
+//   fault ring: page-faults, sample_period 1, sample_type IP|TIME|ADDR|READ, write_backward
+//     [header 8][ip 8][time 8][address 8][count 8]
 // Sources: perf_event_header and PERF_RECORD_SWITCH in include/uapi/linux/perf_event.h; the order of the fields is that
 // of perf_event__output_id_sample and perf_output_sample in kernel/events/core.c.
 #pragma once
@@ -17,16 +19,17 @@
 
 namespace perfkit::count {
 
-constexpr size_t kDetailRecordBytes = 32;
+constexpr size_t kSwitchRecordBytes = 32;
+constexpr size_t kFaultRecordBytes = 40;  // Or more.
 
-// A view of a ring: its data, whose size is a power of two, and the head that the kernel advances. Tests use ordinary
+// A view of a ring: its data, whose size is a power of two, and the head that the kernel moves. Tests use ordinary
 // memory.
 struct DetailRing {
   std::span<const std::byte> data;
   const uint64_t* head = nullptr;
 
   bool known() const { return head != nullptr; }
-  // Returns the position of the next record; 0 without a ring.
+  // Returns the position of the next record, backwards that of the newest one; 0 without a ring.
   uint64_t Head() const { return head != nullptr ? __atomic_load_n(head, __ATOMIC_ACQUIRE) : 0; }
 };
 
@@ -41,13 +44,19 @@ struct SwitchTally {
 // last record is a switch in.
 SwitchTally TallySwitches(const DetailRing& ring, uint64_t from);
 
+// The state of the fault ring at a time.
+struct FaultMark {
+  uint64_t head = 0, count = 0;
+};
+FaultMark MarkFaults(const DetailRing& ring);
+
 struct FaultTally {
   uint64_t faults = 0;    // exact, whatever was overwritten
   size_t addresses = 0;   // number of addresses that were copied
   bool at_least = false;  // the first faults' addresses were overwritten: those copied are of later ones
 };
 
-// Counts the faults in [from, the ring's head), and copies the addresses of the first ones to `addresses`.
-FaultTally TallyFaults(const DetailRing& ring, uint64_t from, std::span<uint64_t> addresses);
+// Counts the faults since `from`, and copies the addresses of the first ones to `addresses`.
+FaultTally TallyFaults(const DetailRing& ring, const FaultMark& from, std::span<uint64_t> addresses);
 
 }  // namespace perfkit::count

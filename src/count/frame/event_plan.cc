@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "src/count/build_source.h"
+#include "src/sys/fork_registry.h"
 #include "src/sys/perf_abi.h"
 #include "src/sys/perf_error.h"
 
@@ -122,6 +123,17 @@ bool EventPlan::LacksMigrations(const Source& source) const {
   return false;
 }
 
+void EventPlan::SetLaterReason(size_t i, const absl::Status& status) const {
+  const sys::ForkBlocker fork_blocker;
+  const std::lock_guard<std::mutex> lock(later_mutex_);
+  if (later_reasons_[i].empty()) later_reasons_[i] = std::string(status.message());
+}
+
+std::string EventPlan::later_reason(size_t i) const {
+  const std::lock_guard<std::mutex> lock(later_mutex_);
+  return later_reasons_[i];
+}
+
 // How migrations are counted depends on the rights of the thread. It is assumed to have those of the first one, because
 // reading them takes a fifth of the time of a thread's first zone.
 std::optional<CounterSet> EventPlan::OpenNext() const {
@@ -130,15 +142,22 @@ std::optional<CounterSet> EventPlan::OpenNext() const {
     source->reset();  // Closes everything before it is opened again.
     source = Open(test_each_, std::nullopt);
   }
-  if (!source.ok()) return std::nullopt;  // An event that only this thread lacks is missing in its snapshots.
   for (size_t i = 0; i < size(); ++i) {
+    if (!fixed_flags_[i].counted()) continue;
+    if (!source.ok() || !(*source)->slots()[i].fixed_flags.counted()) {
+      // An event that only this thread lacks is missing in its snapshots.
+      SetLaterReason(i, source.ok() ? (*source)->ReasonOf(i) : source.status());
+      continue;
+    }
     const Source::Slot& slot = (*source)->slots()[i];
-    if (!slot.fixed_flags.counted() || !fixed_flags_[i].counted()) continue;
     if (slot.path != paths_[i]) has_other_paths_.store(true, std::memory_order_relaxed);
     if (IsLikeFirst(**source, i)) continue;
-    excluded_.fetch_or(1u << i, std::memory_order_relaxed);
-    (*source)->Exclude(i, absl::UnavailableError("it counts something else here than on the first thread"));
+    const absl::Status differs = absl::UnavailableError(
+        "they have other rights, descriptors or locked memory than the first one had, and would count something else");
+    SetLaterReason(i, differs);
+    (*source)->Exclude(i, differs);
   }
+  if (!source.ok()) return std::nullopt;
   return CounterSet(*std::move(source));
 }
 

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,9 +49,9 @@ class EventPlan {
   uint32_t never() const { return never_; }
   uint32_t multiplexable() const { return multiplexable_; }
   Validity fixed_flags(size_t i) const { return fixed_flags_[i]; }
-  // Return what OpenNext has found: a mask of the events that it excluded on any thread; true if it read an event by
-  // another path than OpenFirst did.
-  uint32_t excluded() const { return excluded_.load(std::memory_order_relaxed); }
+  // Return what OpenNext has found: why event i, which the first thread counts, has no number on some other threads, of
+  // the first such thread, or ""; true if it read an event by another path than OpenFirst did.
+  std::string later_reason(size_t i) const;
   bool has_other_paths() const { return has_other_paths_.load(std::memory_order_relaxed); }
   // The first event without modifiers that is software event `config` (PERF_COUNT_SW_*); nullopt if there is none.
   std::optional<size_t> IndexOf(uint64_t software_config) const;
@@ -67,6 +68,7 @@ class EventPlan {
   absl::StatusOr<std::unique_ptr<Source>> Open(bool self_test, std::optional<bool> migrations_by_records) const;
   bool LacksMigrations(const Source& source) const;
   bool IsLikeFirst(const Source& source, size_t i) const;
+  void SetLaterReason(size_t i, const absl::Status& status) const;
 
   std::vector<std::vector<EventConfig>> groups_;
   std::vector<Position> positions_;
@@ -79,7 +81,8 @@ class EventPlan {
   std::array<CountKind, kMaxEvents> kinds_{};
   bool test_each_ = false;
   std::optional<bool> migrations_by_records_;  // How OpenFirst has counted migrations; nullopt if it has not.
-  mutable std::atomic<uint32_t> excluded_{0};
+  mutable std::mutex later_mutex_;
+  mutable std::array<std::string, kMaxEvents> later_reasons_;  // Guarded by later_mutex_.
   mutable std::atomic<bool> has_other_paths_{false};
 };
 

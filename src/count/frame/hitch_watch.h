@@ -1,6 +1,7 @@
 // Finds the frames that exceed their budget, and explains them from what the kernel logged meanwhile.
 //
-// A frame within its budget costs two loads, of the heads of the detail rings. Only hitches are examined.
+// A frame within its budget costs a few loads, of the heads of the detail rings and the newest fault. Only hitches are
+// examined.
 #pragma once
 
 #include <array>
@@ -33,10 +34,10 @@ class HitchWatch {
   void Substitute(const LogSubstitutes& substitutes) { substitutes_ = substitutes; }
 
   bool IsHitch(uint64_t wall_ns) const { return wall_ns > budget_ns_ && budget_ns_ != 0; }
-  // Stores the heads of the rings: later records belong to the next frame.
+  // Stores where the rings are: later records belong to the next frame.
   void BeginFrame() {
     switches_from_ = switches_.Head();
-    faults_from_ = faults_.Head();
+    faults_from_ = MarkFaults(faults_);
   }
   // Examines the frame that has just ended in `tree`. Requires that BeginFrame was not called since.
   const Hitch& Explain(const FrameRecord& record, const ZoneTree& tree);
@@ -62,7 +63,8 @@ class HitchWatch {
   uint64_t budget_ns_ = 0;
   LogSubstitutes substitutes_;
   DetailRing switches_, faults_;
-  uint64_t switches_from_ = 0, faults_from_ = 0;
+  uint64_t switches_from_ = 0;
+  FaultMark faults_from_;
   uint64_t count_ = 0;
   std::array<Hitch, kKept> hitches_{};
 };

@@ -10,6 +10,28 @@
 #include "src/count/table.h"
 
 namespace perfkit::count {
+namespace {
+
+// Appends a line for each reason, with the events that have it. A reason begins with the request and a colon ("event
+// 'cycles' on this thread: …"). That part differs from event to event and is left out.
+template <class ReasonOf>
+void AppendReasons(const EventPlan& plan, std::string_view what, ReasonOf reason_of, std::string* out) {
+  std::vector<std::pair<std::string, std::string>> names_by_reason;
+  for (size_t i = 0; i < plan.size(); ++i) {
+    std::string reason = reason_of(i);
+    if (reason.empty()) continue;
+    if (const size_t asked = reason.find(": "); asked != std::string::npos) reason.erase(0, asked + 2);
+    const auto known = std::ranges::find(names_by_reason, reason, [](const auto& entry) { return entry.first; });
+    if (known == names_by_reason.end()) {
+      names_by_reason.emplace_back(std::move(reason), plan.name(i));
+    } else {
+      absl::StrAppendFormat(&known->second, ", %s", plan.name(i));
+    }
+  }
+  for (const auto& [reason, names] : names_by_reason) absl::StrAppendFormat(out, "%s: %s: %s\n", what, names, reason);
+}
+
+}  // namespace
 
 std::string NumberStyle::Text(double value) const {
   constexpr double kNsPerMs = 1e6;
@@ -110,30 +132,11 @@ void AppendNotes(std::span<const ReportNote> notes, std::string* out) {
   }
 }
 
-// A reason begins with the request and a colon ("event 'cycles' on this thread: …"). That part differs from event to
-// event and is left out.
 void AppendNotCounted(const EventPlan& plan, std::string* out) {
-  std::vector<std::pair<std::string_view, std::string>> names_by_reason;
-  for (size_t i = 0; i < plan.size(); ++i) {
-    std::string_view reason = plan.reason(i);
-    if (reason.empty()) continue;
-    if (const size_t asked = reason.find(": "); asked != std::string_view::npos) reason.remove_prefix(asked + 2);
-    const auto known = std::ranges::find(names_by_reason, reason, [](const auto& entry) { return entry.first; });
-    if (known == names_by_reason.end()) {
-      names_by_reason.emplace_back(reason, plan.name(i));
-    } else {
-      absl::StrAppendFormat(&known->second, ", %s", plan.name(i));
-    }
-  }
-  for (const auto& [reason, names] : names_by_reason)
-    absl::StrAppendFormat(out, "not counted: %s: %s\n", names, reason);
-  for (size_t i = 0; i < plan.size(); ++i) {
-    if ((plan.excluded() >> i & 1) == 0) continue;
-    absl::StrAppendFormat(out,
-                          "not counted on some threads: %s: they have other rights, descriptors or locked memory than "
-                          "the first one had, and would count something else\n",
-                          plan.name(i));
-  }
+  AppendReasons(
+      plan, "not counted", [&](size_t i) { return std::string(plan.reason(i)); }, out);
+  AppendReasons(
+      plan, "not counted on some threads", [&](size_t i) { return plan.later_reason(i); }, out);
 }
 
 }  // namespace perfkit::count

@@ -57,6 +57,9 @@ class ThreadSlotsImpl : public Bindable {
     }
     const std::lock_guard<std::mutex> lock(mutex);
     threads.push_back(std::move(thread));
+    state->Read();  // Again, after all that allocates.
+    state->writer.StartAt(state->now);
+    state->writer.Publish(state->now);
     return state;
   }
 

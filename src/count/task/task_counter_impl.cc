@@ -48,12 +48,13 @@ TaskThread* TaskCounterImpl::Attach() {
                                              static_cast<uint32_t>(sys::kernel().gettid()), plan_.OpenNext());
   const auto at_exit = [](Bindable& impl, void* state) { static_cast<TaskCounterImpl&>(impl).EndThread(state); };
   if (!Bind(shared_from_this(), thread.get(), at_exit)) return nullptr;
-  thread->Start();
-  if (recording_ != nullptr) recording_->Add(*thread);
-  thread->BeginLog();
   threads_.push_back(std::move(thread));
+  TaskThread* const attached = threads_.back().get();
+  if (recording_ != nullptr) recording_->Add(*attached);
+  attached->Start();  // After all that allocates.
+  attached->BeginLog();
   attached_.store(threads_.size(), std::memory_order_relaxed);
-  return threads_.back().get();
+  return attached;
 }
 
 // Remembers the refusal, so that it is counted once for each thread.

@@ -1,147 +1,20 @@
-// Hitches explained from rings in ordinary memory: pairs, overwriting, malformed records, the sentence.
+// Hitches explained from rings in ordinary memory, and the sentence.
 #include "src/count/frame/hitch_watch.h"
 
 #include <catch2/catch.hpp>
-#include <cstring>
 #include <random>
 #include <string>
-#include <vector>
 
-#include "src/sys/perf_abi.h"
 #include "tests/count/frame/made_up_reader.h"
-#include "tests/support/signal_storm.h"
-#include "tests/support/skip.h"
-#include "tests/support/work.h"
+#include "tests/count/frame/made_up_rings.h"
 
 namespace perfkit::count {
 namespace {
 
-// A ring that the test writes as the kernel would.
-class MadeUpRing {
- public:
-  explicit MadeUpRing(size_t records, uint64_t start = 0) : data_(records * kDetailRecordBytes), head_(start) {}
-  DetailRing view() const { return {data_, &head_}; }
-  uint64_t head() const { return head_; }
-
-  void Switch(bool out, bool preempted, uint64_t time_ns, uint32_t cpu) {
-    const uint32_t misc = (out ? sys::kMiscSwitchOut : 0) | (preempted ? sys::kMiscSwitchOutPreempt : 0);
-    Append(sys::kRecordSwitch | uint64_t{misc} << 32, 0, time_ns, cpu);
-  }
-  void Fault(uint64_t address) { Append(sys::kRecordSample, 0x401000, 1, address); }
-  void Append(uint64_t header, uint64_t a, uint64_t b, uint64_t c, uint64_t size = kDetailRecordBytes) {
-    const uint64_t words[4] = {header | size << 48, a, b, c};
-    std::memcpy(data_.data() + head_ % data_.size(), words, sizeof(words));
-    head_ += sizeof(words);
-  }
-  std::vector<std::byte>& bytes() { return data_; }
-
- private:
-  std::vector<std::byte> data_;
-  uint64_t head_;
-};
-
-TEST_CASE("switches: pairs become preemptions and waits with their times") {
-  MadeUpRing ring(64);
-  ring.Switch(true, false, 100, 0);  // of an earlier frame
-  ring.Switch(false, false, 200, 0);
-  const uint64_t from = ring.head();
-  ring.Switch(true, true, 1000, 0);
-  ring.Switch(false, false, 1500, 0);
-  ring.Switch(true, false, 2000, 0);
-  ring.Switch(false, false, 9000, 1);
-  ring.Switch(true, true, 9500, 1);
-  ring.Switch(false, false, 9600, 1);
-  const SwitchTally tally = TallySwitches(ring.view(), from);
-  CHECK(tally.preemptions == 2);
-  CHECK(tally.preempted_ns == 600);
-  CHECK(tally.waits == 1);
-  CHECK(tally.waited_ns == 7000);
-  CHECK(tally.migrations == 1);
-  CHECK(!tally.at_least);
-  const SwitchTally later = TallySwitches(ring.view(), from + kDetailRecordBytes);
-  CHECK(later.preemptions == 1);
-  CHECK(later.at_least);  // how long the thread was away before its first switch in is unknown
-}
-
-TEST_CASE("switches: what was overwritten is told, for every start of the 64-bit stream") {
-  for (const uint64_t start : {uint64_t{0}, uint64_t{64}, (uint64_t{1} << 32) - 64, uint64_t{0} - 4096}) {
-    MadeUpRing ring(16, start);
-    for (uint64_t pair = 0; pair < 20; ++pair) {
-      ring.Switch(true, false, pair * 100, 0);
-      ring.Switch(false, false, pair * 100 + 10, 0);
-    }
-    const SwitchTally tally = TallySwitches(ring.view(), start);
-    CHECK(tally.at_least);
-    CHECK(tally.waits == 8);
-    CHECK(tally.waited_ns == 80);
-  }
-}
-
-TEST_CASE("faults: the number is exact even when the addresses are gone") {
-  MadeUpRing ring(16);
-  const uint64_t from = ring.head();
-  for (uint64_t i = 0; i < 10; ++i) ring.Fault(0x1000 * i);
-  std::array<uint64_t, 4> few{};
-  FaultTally tally = TallyFaults(ring.view(), from, few);
-  CHECK(tally.faults == 10);
-  CHECK(tally.addresses == 4);
-  CHECK(few == std::array<uint64_t, 4>{0, 0x1000, 0x2000, 0x3000});
-  CHECK(!tally.at_least);
-  for (uint64_t i = 10; i < 100; ++i) ring.Fault(0x1000 * i);
-  tally = TallyFaults(ring.view(), from, few);
-  CHECK(tally.faults == 100);
-  CHECK(tally.at_least);
-  CHECK(few[0] == 0x1000 * 84);
-}
-
-TEST_CASE("rings: bytes that are not what they should be are counted out, never followed") {
-  std::mt19937_64 random(1);
-  for (int round = 0; round < 200; ++round) {
-    MadeUpRing ring(32);
-    for (std::byte& byte : ring.bytes()) byte = static_cast<std::byte>(random());
-    const uint64_t from = ring.head();
-    for (int i = 0; i < 20; ++i)
-      ring.Append(random(), random(), random(), random(), random() % 2 ? 32 : random() % 65536);
-    std::array<uint64_t, 16> addresses;
-    CHECK(TallyFaults(ring.view(), from, addresses).addresses <= 16);
-    const SwitchTally tally = TallySwitches(ring.view(), from);
-    CHECK(tally.preemptions + tally.waits <= 10);
-  }
-  MadeUpRing ring(32);
-  ring.Switch(true, false, 100, 0);
-  ring.Append(sys::kRecordSwitch, 0, 300, 0, 24);
-  ring.Switch(false, false, 500, 0);
-  CHECK(TallySwitches(ring.view(), 0).at_least);
-}
-
-MadeUpRing* storm_ring = nullptr;
-
-// Overwrites the whole ring.
-void FaultALap() {
-  for (int i = 0; i < 17; ++i) storm_ring->Fault(storm_ring->head() / kDetailRecordBytes);
-}
-
-TEST_CASE("rings: a record that is overwritten while it is read is not believed", "[law]") {
-  if (testing::kHandlersUnseen) SKIP_TEST("ThreadSanitizer does not see handlers");
-  constexpr uint64_t kRecords = 16;
-  MadeUpRing ring(kRecords);
-  storm_ring = &ring;
-  FaultALap();
-  const testing::SignalStorm storm(FaultALap);
-  while (storm.handled() < 500) {
-    std::array<uint64_t, kRecords> addresses{};
-    const uint64_t from = ring.view().Head() - kRecords * kDetailRecordBytes;
-    const FaultTally tally = TallyFaults(ring.view(), from, addresses);
-    // Addresses are the records' numbers: what one ring holds at one time lies close together.
-    for (size_t i = 1; i < tally.addresses; ++i) REQUIRE(addresses[i] > addresses[i - 1]);
-    if (tally.addresses > 0) REQUIRE(addresses[tally.addresses - 1] - addresses[0] < kRecords);
-  }
-}
-
 TEST_CASE("rings: none at all is no answer, not 0") {
   CHECK(!DetailRing{}.known());
   CHECK(TallySwitches({}, 0).waits == 0);
-  CHECK(TallyFaults({}, 0, {}).faults == 0);
+  CHECK(TallyFaults({}, {}, {}).faults == 0);
   Hitch hitch;
   hitch.wall_ns = 30'000'000;
   hitch.budget_ns = 20'000'000;
@@ -340,7 +213,8 @@ TEST_CASE("hitches: without a log the frame's own events tell the cause") {
     CHECK(some.migrations_known == ((missing & 8) == 0));
   }
   // A log is believed before the frame's own events.
-  MadeUpRing switches(64), faults(64);
+  MadeUpRing switches(64);
+  MadeUpFaults faults(64);
   watch.Attach(switches.view(), faults.view());
   switches.Switch(true, false, 100, 0);
   switches.Switch(false, false, 5'000'100, 0);
@@ -351,7 +225,8 @@ TEST_CASE("hitches: without a log the frame's own events tell the cause") {
 }
 
 TEST_CASE("hitches: only what the rings say of this frame, and only the last are kept") {
-  MadeUpRing switches(64), faults(64);
+  MadeUpRing switches(64);
+  MadeUpFaults faults(64);
   ScriptedFrames frames;
   HitchWatch watch(10, switches.view(), faults.view());
   faults.Fault(0x5000);

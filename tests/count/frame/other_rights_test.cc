@@ -14,6 +14,7 @@
 #include "src/sys/perf_abi.h"
 #include "tests/count/frame/zones.h"
 #include "tests/support/fake_kernel.h"
+#include "tests/support/skip.h"
 #include "tests/support/work.h"
 
 namespace perfkit {
@@ -107,6 +108,29 @@ TEST_CASE("clocks with and without stolen time, and switches with and without ga
     CHECK(frames.FormatZones().find("not counted on some threads: task-clock: ") != std::string::npos);
   }
   if (migrations != ReadPath::kUsage) CHECK_FALSE(zone->total[1].validity.counted());
+}
+
+TEST_CASE("a report says why an event has no number on some threads", "[law]") {
+  testing::FakeKernel fake;
+  fake.below().perf_event_open = OpenUnlessRefused;
+  FrameCounter frames({.events = {"dummy", "alignment-faults", "no-such-event"}});
+  frames.Mark();
+  for (const int error : {EMFILE, ENOMEM}) {  // The first one is kept.
+    std::thread([&] {
+      t_error = error;
+      t_error_all = true;
+      PERFKIT_ZONE(frames, "zone");
+    }).join();
+  }
+  frames.Mark();
+  const std::string report = frames.FormatZones();
+  INFO(report);
+  if (!frames.reason(1).empty()) SKIP_TEST("alignment-faults can't be counted here");
+  const size_t at = report.find("not counted on some threads: dummy, alignment-faults: ");
+  REQUIRE(at != report.npos);
+  const std::string line = report.substr(at, report.find('\n', at) - at);
+  CHECK(line.find("no descriptor left") != line.npos);
+  CHECK(report.find("not counted on some threads", at + 1) == report.npos);
 }
 
 // As on a machine without a PMU.

@@ -40,6 +40,15 @@ void TouchFresh(size_t pages) { testing::FreshPages(pages).Touch(0, pages); }
 
 uint64_t NowNs() { return sys::ClockNs(CLOCK_MONOTONIC); }
 
+// Returns a time that is 2 us after the call, and 2 us before the return: labels have the times of switches to some
+// 100 ns only.
+uint64_t TimeWithin() {
+  constexpr uint64_t kApartNs = 2'000;
+  const uint64_t time_ns = NowNs() + kApartNs;
+  while (NowNs() < time_ns + kApartNs) continue;
+  return time_ns;
+}
+
 // Runs `times` parts of a task on the calling thread, with faults in it and between.
 std::vector<LabelPart> RunParts(TaskCounter::Task& task, size_t times) {
   std::vector<LabelPart> parts;
@@ -107,12 +116,12 @@ TEST_CASE("task labels: what is not known is not told", "[task][recording][law]"
   if (!labels.ok()) SKIP_TEST(std::string(labels.status().message()));
   const auto tid = static_cast<uint32_t>(gettid());
   CHECK(labels->At(tid, before_ns).path == kUnknownLabel);
-  const uint64_t early_ns = NowNs();
+  const uint64_t early_ns = TimeWithin();
   CHECK(!labels->At(tid, early_ns).is_known);  // It has not switched yet.
   early.Suspend();
-  const uint64_t outside_ns = NowNs();
+  const uint64_t outside_ns = TimeWithin();
   job.Resume();
-  const uint64_t job_ns = NowNs();
+  const uint64_t job_ns = TimeWithin();
   CHECK(labels->At(tid, job_ns).path == "job");
   CHECK(labels->At(tid, early_ns).path == "early");
   CHECK(labels->At(tid, outside_ns).path.empty());
@@ -141,12 +150,12 @@ TEST_CASE("task labels: memory is bounded, and what is forgotten is not known", 
   std::thread([&] {
     const TaskScope scope(job);
     ended_tid = static_cast<uint32_t>(gettid());
-    ended_ns = NowNs();
+    ended_ns = TimeWithin();
   }).join();
   CHECK(labels->At(ended_tid, ended_ns).path == "job");
   for (int i = 0; i < 20'000; ++i) {
     const TaskScope scope(job);
-    times_ns.push_back(NowNs());
+    times_ns.push_back(TimeWithin());
     if (i % 100 == 0) CHECK(labels->At(tid, times_ns.back()).path == "job");
   }
   CHECK(labels->At(tid, times_ns.back()).path == "job");
@@ -187,7 +196,7 @@ TEST_CASE("task labels: a task that ran at the start is known up to its end, sus
     job.Resume();
     absl::StatusOr<TaskLabels> labels = TaskLabels::Start(tasks);
     if (!labels.ok()) SKIP_TEST(std::string(labels.status().message()));
-    const uint64_t in_task_ns = NowNs();
+    const uint64_t in_task_ns = TimeWithin();
     for (const uint64_t until = NowNs() + 1'000'000; NowNs() < until;) continue;
     if (suspended) job.Suspend();
     { TaskCounter::Task ended = std::move(job); }
@@ -204,7 +213,7 @@ TEST_CASE("task labels: they outlive their TaskCounter", "[task][recording][law]
   {
     TaskCounter::Task job = tasks->Create({"job"});
     const TaskScope scope(job);
-    in_task_ns = NowNs();
+    in_task_ns = TimeWithin();
   }
   tasks = nullptr;
   TaskLabels moved = *std::move(labels);
