@@ -185,7 +185,8 @@ struct SamplerOptions {
   // a third of the budget for a while. The layout of records does not change: a shorter stack says so itself, and
   // EventAccounting::represented sums the periods. SamplerStats::decisions lists each decision.
   double cpu_budget = 0;
-  // The clock of the records' times, by which rings are merged. In a time namespace, records have the host's time.
+  // The clock of the records' times, by which rings are merged. In a time namespace, records have the host's time. A
+  // process that enters a time namespace by setns must do so before it uses perfkit.
   clockid_t clock_id = CLOCK_MONOTONIC;
 };
 

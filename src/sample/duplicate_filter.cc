@@ -59,6 +59,28 @@ uint32_t DuplicateFilter::TidOf(const RawRecord& raw) const {
   return detail::Load<uint32_t>(task + sizeof(uint32_t));  // pid, tid
 }
 
+// If the kernel samples each occurrence, both events write a sample while both are enabled on the thread. A time cannot
+// decide which one counts: an event may be enabled or disabled while an occurrence is served, and then only one of the
+// two samples it. So each sample counts, unless its twin came just before. The newer event is served first
+// (hlist_add_head_rcu in perf_swevent_add and perf_trace_add), and in between an interrupt may raise the event, too.
+// Debug registers are served in their order, by one interrupt.
+bool DuplicateFilter::CountsInOverlap(const Writer& writer, uint64_t time_ns, bool foreign,
+                                      RingSlot::Last& last) const {
+  constexpr uint64_t kOneInterruptNs = 1'000'000;
+  const ReplacementOverlap& overlap = writers_.overlap();
+  // A foreign id does not tell whether the old event or the new one wrote the sample.
+  if (!overlap.Has(time_ns) || foreign) return true;
+  if (!writers_.SamplesEachInOverlap(writer)) return (time_ns < overlap.at_ns) == writer.retired;
+  const bool at_once = plan_.IsBreakpoint(writer.event), is_first = writer.retired == at_once;
+  if (is_first) {
+    last.unpaired = at_once ? 1 : last.unpaired + 1;
+    return true;
+  }
+  if (last.unpaired == 0 || (at_once && time_ns - last.time_ns > kOneInterruptNs)) return true;
+  --last.unpaired;
+  return false;
+}
+
 // Linux prepares a software event's sample once for all its events on a thread, including the id (do_perf_sw_event, 6.2
 // to 6.18 at least). If a thread has two copies of an event, both samples have the id of the copy that was served
 // first. So of two samples at the same time, exactly one counts, no matter which. The writer of a foreign sample is a
@@ -69,12 +91,19 @@ bool DuplicateFilter::CountsOneOfTwo(const RawRecord& sample, const Writer& writ
   lasts.resize(plan_.events().size());
   RingSlot::Last& last = lasts[writer.event];
   const uint32_t tid = TidOf(sample);
+  // As the kernel wrote it: if that is another sampler's, `time_ns` may be the same for several samples.
+  const uint64_t written_ns = plan_.layout().TimeOf(sample).value_or(0);
+  if (last.tid != tid || !overlap.Has(last.time_ns)) last.unpaired = 0;
   // Looking at the previous sample of this event in this ring is enough: one interrupt or call writes both twins.
-  const bool twin = last.time_ns == time_ns && last.tid == tid;
-  // A foreign id does not tell whether the old event or the new one wrote the sample.
-  const bool in_time = !overlap.Has(time_ns) || foreign || (time_ns < overlap.at_ns) == writer.retired;
-  const bool counts = twin ? !last.given : in_time && (foreign || Counts(sample, writer));
-  last = {time_ns, tid, counts || (twin && last.given)};
+  const bool twin = last.time_ns == written_ns && last.tid == tid;
+  bool counts = false;
+  if (twin) {
+    counts = !last.given;
+    last.unpaired -= last.unpaired != 0 ? 1 : 0;
+  } else {
+    counts = (foreign || Counts(sample, writer)) && CountsInOverlap(writer, time_ns, foreign, last);
+  }
+  last = {written_ns, tid, last.unpaired, counts || (twin && last.given)};
   return counts;
 }
 

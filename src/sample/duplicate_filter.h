@@ -68,6 +68,8 @@ class DuplicateFilter {
   }
   // Requires that the record is long enough.
   uint32_t TidOf(const RawRecord& raw) const;
+  // Returns true if a sample that has no twin of the same time counts. `last`: the sample before it.
+  bool CountsInOverlap(const Writer& writer, uint64_t time_ns, bool foreign, RingSlot::Last& last) const;
   bool CountsOneOfTwo(const RawRecord& sample, const Writer& writer, std::vector<RingSlot::Last>& last,
                       uint64_t time_ns, bool foreign);
 

@@ -32,6 +32,8 @@ absl::Status EventReplacer::Open(const SamplingLevel& level) {
 }
 
 void EventReplacer::CloseReplaced() {
+  ReplacementOverlap& overlap = writers_.overlap();
+  if (overlap.to_ns == UINT64_MAX) overlap.to_ns = Now();  // It lasts until here: SwitchOver.
   if (rings_.active.closing.empty() && rings_.spare.closing.empty()) return;
   const sys::ForkBlocker fork_blocker;
   for (RingSet* const set : {&rings_.active, &rings_.spare}) set->closing.clear();
@@ -45,6 +47,7 @@ void EventReplacer::Drop() {
 uint64_t EventReplacer::SwitchOver() {
   ReplacementOverlap& overlap = writers_.overlap();
   overlap.from_ns = Now();
+  overlap.to_ns = UINT64_MAX;
   // RingSet::SwitchEvents is about `events`: the new ones are swapped in to be enabled.
   const auto swap = [this] {
     const sys::ForkBlocker fork_blocker;
@@ -58,8 +61,6 @@ uint64_t EventReplacer::SwitchOver() {
   return overlap.at_ns;
 }
 
-void EventReplacer::EndOverlap() { writers_.overlap().to_ns = Now(); }
-
 void EventReplacer::Retire(RingSet& set) {
   const uint64_t now = Now();
   const bool disabled = set.SwitchEvents(false, plan_.inherits()).ok();
@@ -70,9 +71,9 @@ void EventReplacer::Retire(RingSet& set) {
   }
   // Their last counts were read just before, and their writers stay known. The next drain closes them, or this, if they
   // may still count.
-  const auto replaced = std::stable_partition(
-      set.events.begin(), set.events.end(),
-      [](const RingEvent& ring_event) { return ring_event.event == RingEvent::kTracking; });
+  const auto replaced = std::stable_partition(set.events.begin(), set.events.end(), [](const RingEvent& ring_event) {
+    return ring_event.event == RingEvent::kTracking;
+  });
   if (disabled) std::move(replaced, set.events.end(), std::back_inserter(set.closing));
   set.events.erase(replaced, set.events.end());
   for (RingEvent& ring_event : set.fresh) set.events.push_back(std::move(ring_event));

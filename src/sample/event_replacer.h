@@ -25,14 +25,13 @@ class EventReplacer {
   absl::Status Open(const SamplingLevel& level);
   // Closes the new events.
   void Drop();
-  // Closes the events that an earlier TakeOver has replaced.
+  // Closes the events that an earlier TakeOver has replaced. Until then they may still finish a sample.
   void CloseReplaced();
-  // Enables the new events, then disables the open ones, so that no sample is missed. Returns the time from which on
-  // those of the new events count. Requires TakeOver, then EndOverlap.
+  // Enables the new events, then disables the open ones, so that no sample is missed. Returns a time at which
+  // both were enabled. Requires TakeOver.
   uint64_t SwitchOver();
-  void EndOverlap();
-  // Puts the new events in the place of the open ones, which wait for CloseReplaced. `drained_ns`: all earlier records have been read. The
-  // index of writers must be rebuilt.
+  // Puts the new events in the place of the open ones, which wait for CloseReplaced. `drained_ns`: all earlier records
+  // have been read. The index of writers must be rebuilt.
   void TakeOver(uint64_t drained_ns);
 
  private:

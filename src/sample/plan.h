@@ -114,6 +114,8 @@ class Plan {
   uint64_t Represents(size_t event, const SamplingLevel& level) const {
     return sample::Represents(events_[event], level.slower, with_period());
   }
+  bool SamplesEach(size_t event) const { return sample::SamplesEach(events_[event], with_period()); }
+  bool IsBreakpoint(size_t event) const { return events_[event].config.parts.front().type == sys::kTypeBreakpoint; }
   // Returns the requested level.
   SamplingLevel FullLevel() const;
   // Returns the number of frames that live stacks keep of their outer ends: CallStack::outer.

@@ -94,9 +94,10 @@ bool NeedsPeriod(const PlannedEvent& event) {
   return std::get<Period>(event.rate).events == 1 && event::MayCountWeight(event.config);
 }
 
+bool IsRaisedInCode(const PlannedEvent& event) { return !event.clock && !IsHardware(event.config); }
+
 bool SamplesEach(const PlannedEvent& event, bool with_period) {
-  const bool in_code = !event.clock && !IsHardware(event.config);
-  return in_code && std::holds_alternative<Period>(event.rate) && with_period;
+  return IsRaisedInCode(event) && std::holds_alternative<Period>(event.rate) && with_period;
 }
 
 absl::Status CheckNewRate(const PlannedEvent& event, const SampleRate& rate, bool with_period) {

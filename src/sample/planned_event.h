@@ -37,6 +37,8 @@ SampleRate Rarer(const SampleRate& rate, uint32_t times);
 
 // Returns true if what a sample of the event represents is known only by its own period.
 bool NeedsPeriod(const PlannedEvent& event);
+// Returns true if the kernel's code counts the event: it is neither a clock nor a PMU's.
+bool IsRaisedInCode(const PlannedEvent& event);
 // Returns true if the kernel samples each occurrence of the event, whatever its period: the event is raised by the
 // kernel's own code, and its samples have their period (perf_swevent_event).
 bool SamplesEach(const PlannedEvent& event, bool with_period);

@@ -4,6 +4,8 @@
 // No byte is read twice, and bytes that are no record are added to the accounting, even if a visitor throws.
 #pragma once
 
+#include <time.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -26,6 +28,13 @@ class RingDrain {
 
   // Merges the rings that exist now, and those of live stacks.
   void Index(LiveStackReader& live, const std::vector<Writer>& writers);
+  // Called when the sampler starts at `now_ns`: no record is older than the first start, or by a clock that can be set
+  // back, not much older.
+  void Start(uint64_t now_ns) {
+    const clockid_t clock = plan_.options().clock_id;
+    const bool may_be_set = clock == CLOCK_REALTIME || clock == CLOCK_TAI;
+    if (earliest_ns_ == 0) earliest_ns_ = now_ns - std::min(now_ns, may_be_set ? kDayNs : kSlackNs);
+  }
   // Called when a drain begins at `now_ns`: records are not later than its last read.
   void Begin(uint64_t now_ns) { latest_ns_ = now_ns + kDrainNs; }
 
@@ -42,10 +51,11 @@ class RingDrain {
   template <class Deliver>
   void DrainBackwards(RingSet& set, Deliver&& deliver);
 
-  // Returns the record's time. A time in the future is from another sampler's clock: then nullopt.
+  // Returns the record's time. One in the future, or of before the start, is from another sampler's clock: then
+  // nullopt.
   std::optional<uint64_t> TimeOf(const RawRecord& raw) const {
     const std::optional<uint64_t> time = plan_.layout().TimeOf(raw);
-    return time && *time <= latest_ns_ ? time : std::nullopt;
+    return time && *time >= earliest_ns_ && *time <= latest_ns_ ? time : std::nullopt;
   }
 
   // All records before this time have been read.
@@ -55,6 +65,9 @@ class RingDrain {
  private:
   // Exceeds the time from the beginning of a drain until its last read of a ring.
   static constexpr uint64_t kDrainNs = 1'000'000'000;
+  // Exceeds what the kernel's reading of a clock differs from this process's.
+  static constexpr uint64_t kSlackNs = 1'000'000;
+  static constexpr uint64_t kDayNs = 86'400'000'000'000;
 
   // These return how many records were read.
   template <class Deliver>
@@ -66,6 +79,7 @@ class RingDrain {
   SamplerRings& rings_;
   Accounting& accounting_;
   ring::TimeMerge merge_;
+  uint64_t earliest_ns_ = 0;         // Minimum time of records.
   uint64_t latest_ns_ = UINT64_MAX;  // Maximum time of records in this drain.
   uint64_t drained_ns_ = 0;
 };

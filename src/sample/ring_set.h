@@ -28,10 +28,12 @@ struct RingSlot {
   int cpu = -1;
   uint64_t last_time_ns = 0;      // Time of the last record that was read.
   uint64_t previous_time_ns = 0;  // Time of the record before it.
-  // The last sample of each event, if duplicates are expected.
+  // The last sample of each event, if duplicates are expected. `unpaired`: number of samples that count whose duplicates
+  // may still come (DuplicateFilter).
   struct Last {
-    uint64_t time_ns = 0;
+    uint64_t time_ns = 0;  // As the kernel wrote it.
     uint32_t tid = 0;
+    uint32_t unpaired = 0;
     bool given = false;
   };
   std::vector<Last> last;

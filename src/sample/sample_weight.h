@@ -23,6 +23,13 @@ class SampleWeight {
   // Returns the weight of a sample that was taken at `time_ns`.
   uint64_t At(uint64_t time_ns) const { return earlier_.empty() ? now_ : Earlier(time_ns); }
 
+  // Returns the smallest weight of samples from `time_ns` on.
+  uint64_t LeastSince(uint64_t time_ns) const {
+    uint64_t least = now_;
+    for (const Span& span : earlier_) least = span.until_ns >= time_ns ? std::min(least, span.weight) : least;
+    return least;
+  }
+
   // Samples after `time_ns` have `weight`.
   void Change(uint64_t time_ns, uint64_t weight) {
     if (weight == now_) return;

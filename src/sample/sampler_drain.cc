@@ -8,7 +8,7 @@
 // Opening the new ones takes long, while the old ones stay enabled. Then, in some microseconds, the old ones are
 // disabled, the rings drained, the accounting settled, and the new ones enabled. If the level does not change, the new
 // events are enabled first, except with live stacks or rings that are overwritten. For that moment threads have two
-// copies of an event, and the time of a sample decides which one counts.
+// copies of an event, and DuplicateFilter decides which one counts.
 #include <algorithm>
 #include <utility>
 
@@ -116,19 +116,20 @@ void SamplerImpl::DrainBackwards(RingSet& set, Visit visit) {
 
 // A record whose time is that of another sampler's clock has the time of the one before it.
 void SamplerImpl::Deliver(const RawRecord& raw, RingSlot& slot, Visit visit) {
-  const uint64_t time = drain_.TimeOf(raw).value_or(slot.last_time_ns);
+  const std::optional<uint64_t> own_time = drain_.TimeOf(raw);
+  const uint64_t time = own_time.value_or(slot.last_time_ns);
   slot.previous_time_ns = std::exchange(slot.last_time_ns, time);  // Before the visitor, which may throw.
   if (Is(raw, RecordType::kSample)) [[likely]] {
-    DeliverSample(raw, slot, time, visit);
+    DeliverSample(raw, slot, time, own_time.has_value(), visit);
   } else {
     DeliverOther(raw, slot, time, visit);
   }
 }
 
-SamplerRecord SamplerImpl::ToPublic(const RawRecord& raw, uint32_t event) const {
+SamplerRecord SamplerImpl::ToPublic(const RawRecord& raw, uint32_t event, uint64_t time_ns) const {
   const auto asked = static_cast<uint32_t>(plan_.asked());
   const bool full = event >= asked && event != SamplerRecord::kNoEvent;
-  return {raw, full ? event - asked : event, false, full};
+  return {raw, full ? event - asked : event, false, full, false, 0, time_ns};
 }
 
 // For events at a Frequency, and those that count several at once, the kernel writes the period to each sample.
@@ -137,7 +138,9 @@ uint64_t SamplerImpl::PeriodOf(const RawRecord& sample) const {
   return detail::Load<uint64_t>(sample.body().data() + plan_.layout().early_offset(Field::kPeriod));
 }
 
-void SamplerImpl::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit) {
+// If a sample was prepared for a foreign event that asked for no id, it has this event's: then only its time may tell.
+void SamplerImpl::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, bool has_own_time,
+                                Visit visit) {
   bool foreign = false;
   const Writer* const writer = writers_.WriterOf(raw, foreign);
   if (writer == nullptr) {
@@ -160,12 +163,14 @@ void SamplerImpl::DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t t
   }
   // The time of a foreign sample may be from another clock. It is used if it fits the order of this ring's records.
   const bool backwards = plan_.options().mode == RingMode::kOverwrite;
-  const bool dated = !foreign || backwards || time_ns >= slot.previous_time_ns;
-  const uint64_t weight = writers_.WeightOf(*writer, dated ? time_ns : slot.previous_time_ns, foreign);
+  const bool is_dated = has_own_time && (!foreign || backwards || time_ns >= slot.previous_time_ns);
+  const uint64_t weight = is_dated ? writers_.WeightOf(*writer, time_ns, foreign)
+                                   : writers_.LeastWeightSince(*writer, backwards ? 0 : slot.previous_time_ns);
   accounting_.Delivered(writer->event, weight);
+  foreign = foreign || !has_own_time;
   event.foreign += foreign ? 1 : 0;
   ++given_;
-  SamplerRecord record = ToPublic(raw, writer->event);
+  SamplerRecord record = ToPublic(raw, writer->event, time_ns);
   record.foreign = foreign;
   record.weight = weight != 0 ? weight : PeriodOf(raw);
   visit(record);
@@ -187,7 +192,7 @@ void SamplerImpl::DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t ti
     if (!plan_.options().side_band && !plan_.options().switches) return;
   }
   ++given_;
-  visit(ToPublic(raw, event));
+  visit(ToPublic(raw, event, time_ns));
 }
 
 void SamplerImpl::DeliverStack(const RawRecord& raw, Visit visit) {
@@ -380,7 +385,6 @@ absl::Status SamplerImpl::Change(const SamplingLevel& level, SamplerDecision& de
 absl::Status SamplerImpl::ReplaceEvents() {
   if (absl::Status status = replacer_.Open(level_); !status.ok()) return status;
   TakeOver(level_, replacer_.SwitchOver());
-  replacer_.EndOverlap();
   return absl::OkStatus();
 }
 

@@ -149,6 +149,7 @@ absl::Status SamplerImpl::Start() {
   state_ = State::kRunning;
   live_.MaintainBriefly();
   const uint64_t begun = Now();
+  drain_.Start(begun);
   bool is_empty = true;
   rings_.ForEachSlot([&](RingSlot& slot) {  // New records are later, even if the clock of a foreign sample was ahead.
     if (slot.ring.reader().has_records()) {

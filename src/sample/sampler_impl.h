@@ -81,10 +81,10 @@ class SamplerImpl {
   void DrainOverwritten(Visit visit);
   void DrainBackwards(RingSet& set, Visit visit);
   void Deliver(const RawRecord& raw, RingSlot& slot, Visit visit);
-  void DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit);
+  void DeliverSample(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, bool has_own_time, Visit visit);
   void DeliverOther(const RawRecord& raw, RingSlot& slot, uint64_t time_ns, Visit visit);
   void DeliverStack(const RawRecord& raw, Visit visit);
-  SamplerRecord ToPublic(const RawRecord& raw, uint32_t event) const;
+  SamplerRecord ToPublic(const RawRecord& raw, uint32_t event, uint64_t time_ns) const;
   // Returns how many events (of a clock: nanoseconds) a delivered sample represents.
   uint64_t PeriodOf(const RawRecord& sample) const;
   // Note a FORK or EXIT record; and that some were lost.

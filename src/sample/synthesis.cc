@@ -126,12 +126,7 @@ const std::string& BuildIdOf(const proc::MapLine& map, uint32_t pid, BuildIds& b
   const auto [found, is_new] = build_ids.try_emplace(key);
   if (!is_new) return found->second;
   constexpr size_t kLongestBuildId = 20;
-  std::string build_id = proc::ReadBuildId({.path = std::string(map.path),
-                                            .inode = map.inode,
-                                            .pid = static_cast<pid_t>(pid),
-                                            .begin = map.begin,
-                                            .end = map.end},
-                                           "/proc");
+  std::string build_id = proc::ReadBuildId(proc::ModuleId::Of(map, static_cast<pid_t>(pid)), "/proc");
   if (build_id.size() <= kLongestBuildId) found->second = std::move(build_id);
   return found->second;
 }

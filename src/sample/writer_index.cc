@@ -87,12 +87,24 @@ const Writer* WriterIndex::ForeignWriterOf(const RawRecord& sample) const {
   return values && values->size() != 0 ? Find((*values)[0].id.value_or(0)) : nullptr;
 }
 
-// While both sets were on, a sample may carry the id of the other set (DuplicateFilter::CountsOnce). Writers of the new
-// set have the weights of the old one. A sample with a foreign id may be of either set: the smaller weight is safe.
-uint64_t WriterIndex::WeightInOverlap(const Writer& writer, uint64_t time_ns, bool foreign) const {
+// Writers of the new set have the weights of the old one.
+const SampleWeight& WriterIndex::WeightsInOverlap(const Writer& writer) const {
   const auto current = std::ranges::find_if(
       writers_, [&](const Writer& other) { return !other.retired && other.event == writer.event; });
-  const SampleWeight& weight = current != writers_.end() ? current->weight : writer.weight;
+  return current != writers_.end() ? current->weight : writer.weight;
+}
+
+bool WriterIndex::SamplesEachInOverlap(const Writer& writer) const {
+  if (plan_.SamplesEach(writer.event)) return true;
+  if (!IsRaisedInCode(plan_.events()[writer.event])) return false;
+  const SampleWeight& weight = WeightsInOverlap(writer);
+  return weight.At(overlap_.from_ns) == 1 && weight.At(overlap_.to_ns) == 1;
+}
+
+// While both sets were on, a sample may carry the id of the other set (DuplicateFilter::CountsOnce). One with a foreign
+// id may be of either set: the smaller weight is safe.
+uint64_t WriterIndex::WeightInOverlap(const Writer& writer, uint64_t time_ns, bool foreign) const {
+  const SampleWeight& weight = WeightsInOverlap(writer);
   return foreign ? std::min(weight.At(overlap_.from_ns), weight.At(overlap_.to_ns)) : weight.At(time_ns);
 }
 

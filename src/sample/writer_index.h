@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <vector>
@@ -29,8 +30,9 @@ struct Writer {
   bool stackless = false;  // Its samples have no stack because of the budget.
 };
 
-// The interval in which events were replaced and both sets were enabled. Samples of the old set count before `at_ns`,
-// samples of the new set from `at_ns` on.
+// The interval in which events were replaced and both sets were enabled, until the old set is about to be closed.
+// Samples of the old set count before `at_ns`, samples of the new set from `at_ns` on, unless each occurrence is a
+// sample (DuplicateFilter).
 struct ReplacementOverlap {
   uint64_t from_ns = UINT64_MAX, at_ns = 0, to_ns = 0;
 
@@ -80,11 +82,19 @@ class WriterIndex {
   uint64_t WeightOf(const Writer& writer, uint64_t time_ns, bool foreign) const {
     return overlap_.Has(time_ns) ? WeightInOverlap(writer, time_ns, foreign) : writer.weight.At(time_ns);
   }
+  // Returns what a sample of `writer` represents at least that was taken at an unknown time from `time_ns` on.
+  uint64_t LeastWeightSince(const Writer& writer, uint64_t time_ns) const {
+    const uint64_t weight = writer.weight.LeastSince(time_ns);
+    return overlap_.to_ns < time_ns ? weight : std::min(weight, WeightInOverlap(writer, time_ns, true));
+  }
   // Returns what each sample of `ring_event` represents now; 0 for events that are about to take over.
   uint64_t WeightNow(const RingEvent& ring_event) const {
     const Writer* const writer = Find(ring_event.id);
     return writer != nullptr ? writer->weight.now() : 0;
   }
+
+  // Returns true if both the old event and the new one of `writer` sample each occurrence.
+  bool SamplesEachInOverlap(const Writer& writer) const;
 
   // The last replacement of events, for samples that were taken meanwhile.
   ReplacementOverlap& overlap() { return overlap_; }
@@ -102,6 +112,7 @@ class WriterIndex {
   void Add(Writer writer);
   void ChooseStandIn();
   const Writer* ForeignWriterOf(const RawRecord& sample) const;
+  const SampleWeight& WeightsInOverlap(const Writer& writer) const;
   uint64_t WeightInOverlap(const Writer& writer, uint64_t time_ns, bool foreign) const;
 
   const Plan& plan_;

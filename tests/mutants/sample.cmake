@@ -17,8 +17,11 @@ mutant(backoff_never_grows FILE src/sample/overhead_controller.cc TEST sample_te
        FROM [[std::min(2 * backoff_, kMaxBackoff);]] TO [[std::min(1 * backoff_, kMaxBackoff);]]
        SAYS "A rate that is too high is tried again and again.")
 mutant(twins_both_count FILE src/sample/duplicate_filter.cc TEST sample_test CASES "[duplicate_filter]"
-       FROM [[twin ? !last.given : in_time]] TO [[in_time]]
+       FROM [[  if (twin) {]] TO [[  if (false) {]]
        SAYS "While events are replaced, an occurrence that both sets have sampled counts twice, or not at all.")
+mutant(time_decides_between_twins FILE src/sample/duplicate_filter.cc TEST sample_test CASES "[duplicate_filter]"
+       FROM [[if (!writers_.SamplesEachInOverlap(writer)) return]] TO [[return]]
+       SAYS "A sample that only one event took, as it was enabled or disabled during an occurrence, is dropped.")
 mutant(stand_in_owns_foreign_samples FILE src/sample/duplicate_filter.cc TEST sample_test CASES "[duplicate_filter]"
        FROM [[(foreign || Counts(sample, writer))]] TO [[Counts(sample, writer)]]
        SAYS "While duplicates are expected, samples that another sampler's event was served for are dropped.")
@@ -116,3 +119,19 @@ mutant(signals_cost_what_they_cost_elsewhere FILE src/sample/live_stack_reader.c
 mutant(snapshot_counts_what_rings_hold FILE src/sample/loss_accounting.cc TEST sample_test CASES "[snapshot]"
        FROM [[  if (!without_rings) return;]] TO [[  if (without_rings || !without_rings) return;]]
        SAYS "A snapshot counts events whose samples the next one has.")
+mutant(mappings_have_no_build_ids FILE src/sample/plan.cc TEST sample_test CASES "[side_band]"
+       FROM [[request.attr.build_id = options_.side_band;]] TO [[request.attr.build_id = 0;]]
+       SAYS "Mappings come without build-ids, so that a replaced file can't be told.")
+mutant(build_id_of_any_device FILE src/sample/synthesis.cc TEST sample_test CASES "[side_band]"
+       FROM [[proc::ReadBuildId(proc::ModuleId::Of(map, static_cast<pid_t>(pid)), "/proc")]]
+       TO [[proc::ReadBuildId({.path = std::string(map.path), .inode = map.inode, .pid = static_cast<pid_t>(pid)}, "/proc")]]
+       SAYS "A mapping has the build-id of a container's other file at its path, if both have the same inode.")
+mutant(foreign_time_is_believed FILE src/sample/sampler_drain.cc TEST sample_test CASES "a sample with another clock*"
+       FROM [[foreign = foreign || !has_own_time;]] TO [[]]
+       SAYS "Beside a perf record of one event, samples have its clock's time, and nothing says so.")
+mutant(older_times_are_own FILE src/sample/ring_drain.h TEST sample_test CASES "a sample with another clock*"
+       FROM [[return time && *time >= earliest_ns_ && *time <= latest_ns_]] TO [[return time && *time <= latest_ns_]]
+       SAYS "A sampler by CLOCK_REALTIME has samples of 1970, from another one's clock, and nothing says so.")
+mutant(undated_sample_has_the_weight_of_before FILE src/sample/sampler_drain.cc TEST sample_test
+       CASES "a sample by another clock has*" FROM [[const bool is_dated = has_own_time && (]] TO [[const bool is_dated = (]]
+       SAYS "Beside a perf record of one event, samples after a change of the rate represent more than was counted.")

@@ -1,8 +1,11 @@
 // The kernel's counts by thread and CPU: they sum to the accounting, whatever happened to the events.
 #include <atomic>
 #include <thread>
+#include <tuple>
 
 #include "tests/sample/support.h"
+#include "tests/support/cpus.h"
+#include "tests/support/skip.h"
 
 namespace perfkit {
 namespace {
@@ -142,6 +145,46 @@ TEST_CASE("both sets of overwriting rings, and full dumps, have counts", "[count
   REQUIRE(counts.size() == 2);
   CHECK((!counts[0].full_stack && counts[1].full_stack && counts[0].counted > 0 && counts[1].counted > 0));
   CheckCountsSum(*full);
+}
+
+TEST_CASE("the counts of whole CPUs are each CPU's own, and sum to the total", "[counts][law]") {
+  constexpr size_t kFew = 100, kMany = 1000;
+  const testing::TwoCpus cpus;
+  testing::FreshPages memory(kFew + kMany);
+  SamplerOptions options = testing::FaultOptions();
+  options.events.push_back({.event = "cpu-clock"});
+  if (absl::IsPermissionDenied(Sampler::Open(options, Target::Cpu(cpus.cpu(0))).status())) {
+    SKIP_TEST("this user may not watch CPUs");
+  }
+  const bool one_cpu = GENERATE(false, true);
+  CAPTURE(one_cpu);
+  auto sampler = Sampler::Open(options, one_cpu ? Target::Cpu(cpus.cpu(0)) : Target::System());
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  cpus.MoveTo(0);
+  memory.Touch(0, kFew);
+  if (cpus.has_both()) {
+    cpus.MoveTo(1);
+    memory.Touch(kFew, kMany);
+  }
+  REQUIRE(sampler->Stop().ok());
+  testing::DrainAll(*sampler);
+  const std::vector<SamplerCount> counts = sampler->counts();
+  CHECK(counts.size() == sampler->rings() * options.events.size());
+  CHECK((!one_cpu || sampler->rings() == 1));
+  std::map<int, uint64_t> faults;
+  std::tuple<uint32_t, int> before{0, -1};
+  for (const SamplerCount& count : counts) {
+    CHECK(count.tid == -1);
+    CHECK(count.cpu >= 0);
+    CHECK((!one_cpu || count.cpu == cpus.cpu(0)));
+    CHECK(std::tuple{count.event, count.cpu} > before);  // A row for each event and CPU, in this order.
+    before = {count.event, count.cpu};
+    if (count.event == 0) faults[count.cpu] = count.counted;
+  }
+  CHECK(faults[cpus.cpu(0)] >= kFew);
+  CHECK((one_cpu || !cpus.has_both() || faults[cpus.cpu(1)] >= kMany));
+  CheckCountsSum(*sampler);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "tests/sample/support.h"
+#include "tests/support/raw_sampling.h"
 
 namespace perfkit {
 namespace {
@@ -115,6 +116,54 @@ TEST_CASE("a sample with another sampler's stack says that it is foreign", "[for
       CHECK((record.foreign || sample.user_stack().reserved == own));
     });
     testing::CheckAccountingBalances(samplers[i].stats());
+  }
+}
+
+// perf record of a single event asks for no id. So such a sample has the id of this sampler's event, and the other
+// one's time.
+TEST_CASE("a sample with another clock's time is foreign, even if its id is not", "[foreign][law]") {
+  constexpr size_t kPages = 200;
+  for (const bool by_child : {false, true}) {
+    for (const bool older : {false, true}) {
+      SamplerOptions options = testing::FaultOptions();
+      if (older) options.clock_id = CLOCK_REALTIME;
+      const uint64_t begin_ns = testing::NowNs(options.clock_id);
+      Sampler sampler = OpenOrFail(options, Target::ThisThread());
+      FreshPages memory(kPages);
+      REQUIRE(sampler.Start().ok());
+      const testing::RawSampling later(by_child, older ? CLOCK_MONOTONIC : CLOCK_REALTIME);  // The newest comes first.
+      memory.Touch(0, kPages);
+      REQUIRE(sampler.Stop().ok());
+      uint64_t foreign = 0;
+      testing::ForEachSample(sampler, [&](const Sample& sample, const SamplerRecord& record) {
+        const bool is_now = *sample.time_ns() >= begin_ns && *sample.time_ns() <= testing::NowNs(options.clock_id);
+        CHECK((is_now || record.foreign));
+        foreign += record.foreign ? 1 : 0;
+      });
+      CHECK(sampler.stats().events[0].foreign == foreign);
+      testing::CheckAccountingBalances(sampler.stats());
+    }
+  }
+}
+
+// The samples may be of before or after the change.
+TEST_CASE("a sample by another clock has the smallest weight that it may have", "[foreign]") {
+  for (const RingMode mode : {RingMode::kStream, RingMode::kOverwrite}) {
+    SamplerOptions options = testing::FaultOptions();
+    options.mode = mode;
+    Sampler sampler = OpenOrFail(options, Target::ThisThread());
+    FreshPages memory(200);
+    REQUIRE(sampler.SetRate(0, Period{1000}).ok());
+    REQUIRE(sampler.Start().ok());
+    REQUIRE(sampler.SetRate(0, Period{1}).ok());
+    const testing::RawSampling later(false);
+    memory.Touch(0, 200);
+    REQUIRE(sampler.Stop().ok());
+    testing::DrainAll(sampler);
+    const EventAccounting event = sampler.stats().events[0];
+    CHECK(event.delivered >= 200);
+    CHECK(event.represented == event.delivered);
+    CHECK(event.represented <= event.counted);
   }
 }
 

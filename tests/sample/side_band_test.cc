@@ -1,16 +1,25 @@
 // The side band: what existed at the start, later changes, and the times at which threads ran and waited.
+#include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 
 #include "perfkit/sampler.h"
 #include "perfkit/thread_times.h"
+#include "src/proc/module_file.h"
 #include "tests/sample/support.h"
+#include "tests/support/kernel_version.h"
+#include "tests/support/skip.h"
+#include "tests/support/temp_folder.h"
 
 namespace perfkit {
 namespace {
@@ -49,6 +58,39 @@ void Listen(Sampler& sampler, Told& told) {
                    [&](const ExitRecord& exit) { told.ended.insert(exit.tid); }});
     CHECK(parsed);
   });
+}
+
+// The kernel leaves an id out if the file's first page is not in memory: so the library is loaded several times.
+TEST_CASE("a library that is loaded later is mapped with its build-id", "[side_band]") {
+  Dl_info info{};
+  void* const in_libm = dlsym(RTLD_DEFAULT, "signgam");
+  if (in_libm == nullptr || dladdr(in_libm, &info) == 0) SKIP_TEST("no math library");
+  const testing::TempFolder folder;
+  const std::string path = folder.path() + "/copy.so";
+  std::filesystem::copy_file(info.dli_fname, path);
+  const std::string id = proc::ReadBuildId({.path = path, .pid = getpid()}, "/proc");
+  if (id.empty()) SKIP_TEST("the math library has no build-id");
+  auto sampler = Sampler::Open(SideBand());
+  REQUIRE(sampler.ok());
+  size_t mapped = 0, with_id = 0;
+  for (int load = 0; load < 20 && with_id == 0; ++load) {
+    REQUIRE(sampler->Start().ok());
+    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    REQUIRE(sampler->Stop().ok());
+    REQUIRE(library != nullptr);
+    dlclose(library);
+    sampler->Drain([&](const SamplerRecord& record) {
+      Dispatch(record, sampler->layout(),
+               Overloaded{[&](const MmapRecord& map) {
+                            if (record.synthesized || map.name != path) return;
+                            ++mapped;
+                            with_id += std::ranges::equal(map.build_id, std::as_bytes(std::span(id))) ? 1 : 0;
+                          },
+                          [](auto&&) {}});
+    });
+  }
+  CHECK(mapped > 0);
+  if (testing::KernelIsAtLeast(5, 12)) CHECK(with_id > 0);
 }
 
 // Otherwise the mappings at the start would name what was sampled before it.

@@ -25,7 +25,8 @@ enum class Step : uint8_t {
   kDrain,
   kDrainSome,
   kDrainThrow,
-  kForeign,  // opens another sampler of the same event, or closes it
+  kForeign,     // opens another sampler of the same event, or closes it
+  kForeignRaw,  // opens an event that is not perfkit's, with other fields and another clock, or closes it
   kFork,
   kAccounting,
   kSnapshot,    // of rings that overwrite
@@ -36,6 +37,7 @@ enum class Step : uint8_t {
   kSpin,
   kFewFiles,     // so few descriptors are left
   kEnoughFiles,  // as many as before
+  kInterrupt,    // A read of a count that comes is interrupted.
   kSteps,
 };
 inline constexpr const char* kNames[] = {"touch",
@@ -50,6 +52,7 @@ inline constexpr const char* kNames[] = {"touch",
                                          "drain some",
                                          "throw",
                                          "foreign",
+                                         "not perfkit's",
                                          "fork",
                                          "check accounting",
                                          "snapshot",
@@ -59,7 +62,8 @@ inline constexpr const char* kNames[] = {"touch",
                                          "getppid",
                                          "spin",
                                          "few descriptors",
-                                         "enough descriptors"};
+                                         "enough descriptors",
+                                         "interrupt"};
 
 // An event beside the page faults.
 struct Extra {
@@ -86,6 +90,7 @@ struct Walk {
   bool two_events = false;
   bool overwrites = false;
   bool dumps = false;
+  bool budget = false;  // A CPU budget that is exceeded.
   size_t extra = kNoExtra;
   bool signals = false;     // come every now and then
   bool check_each = false;  // The accounting is checked after each step.
@@ -95,10 +100,10 @@ struct Walk {
 
   std::string Describe() const {
     std::string text =
-        absl::StrFormat("%s, rings of %d bytes%s%s%s%s%s%s%s%s%s%s:", all_threads ? "all threads" : "this thread", ring_bytes,
+        absl::StrFormat("%s, rings of %d bytes%s%s%s%s%s%s%s%s%s%s%s:", all_threads ? "all threads" : "this thread", ring_bytes,
                         rings == SamplerOptions::Rings::kPerCpu ? "" : ", one a thread", side_band ? ", side band" : "",
                         switches ? ", switches" : "", two_events ? ", two events" : "",
-                        overwrites ? ", overwriting" : "", dumps ? ", dumps" : "", extra == kNoExtra ? "" : ", ",
+                        overwrites ? ", overwriting" : "", dumps ? ", dumps" : "", budget ? ", budget" : "", extra == kNoExtra ? "" : ", ",
                         extra == kNoExtra ? "" : kExtras[extra].event, signals ? ", signals" : "",
                         check_each ? ", checked at each step" : "");
     for (const Move& move : moves) {
@@ -123,6 +128,7 @@ inline Walk MakeWalk(uint64_t seed) {
   walk.check_each = one_in(2);
   walk.ring_bytes = one_in(3) ? 4096 : 256 << 10;
   if (one_in(4)) walk.rings = SamplerOptions::Rings::kPerThread;
+  walk.budget = !walk.overwrites && one_in(6);
   for (size_t i = 5 + random() % 40; i > 0; --i) {
     const auto step = static_cast<Step>(random() % static_cast<size_t>(Step::kSteps));
     size_t number = 1 + random() % 60;

@@ -1,9 +1,7 @@
-// What the walk over samplers works with: another thread, signals, and a limit of descriptors.
+// What the walk over samplers works with: another thread, and a limit of descriptors.
 #pragma once
 
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -49,30 +47,6 @@ class Companion {
 
 // What visitors throw.
 struct Thrown {};
-
-// Signals every 0.5 ms as long as it lives.
-class Interruptions {
- public:
-  Interruptions() {
-    struct sigaction action {};
-    action.sa_handler = [](int) {};
-    action.sa_flags = SA_RESTART;
-    sigaction(SIGALRM, &action, &before_);
-    Every(500);
-  }
-  ~Interruptions() {
-    Every(0);
-    sigaction(SIGALRM, &before_, nullptr);
-  }
-
- private:
-  static void Every(long us) {
-    const itimerval timer{{0, us}, {0, us}};
-    setitimer(ITIMER_REAL, &timer, nullptr);
-  }
-
-  struct sigaction before_ {};
-};
 
 // A limit of descriptors for a while.
 class FileLimit {

@@ -5,6 +5,7 @@
 // A walk is made from one number, its seed: tests/support/walk.h.
 #include "tests/support/walk.h"
 
+#include <errno.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +22,9 @@
 #include "tests/sample/support.h"
 #include "tests/sample/walk_case.h"
 #include "tests/sample/walk_support.h"
+#include "tests/support/fake_kernel.h"
+#include "tests/support/raw_sampling.h"
+#include "tests/support/signal_storm.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
 
@@ -44,6 +48,9 @@ class Walker {
     options.ring_bytes = walk_.ring_bytes;
     if (walk_.overwrites) options.mode = RingMode::kOverwrite;
     if (walk_.dumps) options.stack = CallStack::UserDump(512);
+    if (walk_.budget) options.cpu_budget = 1e-6;
+    exact_ = !walk_.budget;
+    begin_ns_ = testing::NowNs();
     const Target target = walk_.all_threads ? Target::AllThreads() : Target::ThisThread();
     std::optional<absl::StatusOr<Sampler>> sampler;
     if (walk_.extra != kNoExtra) {
@@ -59,8 +66,8 @@ class Walker {
     if (!sampler->ok()) return std::string(sampler->status().message());
     sampler_.emplace(**std::move(sampler));
     delivered_.resize(options.events.size());
-    std::optional<Interruptions> signals;
-    if (walk_.signals) signals.emplace();
+    std::optional<testing::SignalStorm> signals;
+    if (walk_.signals) signals.emplace([] {}, 500);
     for (const Move& move : walk_.moves) {
       Make(move);
       if (walk_.check_each) CheckAccounting();
@@ -73,6 +80,10 @@ class Walker {
     for (int i = 0; i < 2; ++i) Drain(SIZE_MAX, SIZE_MAX);
     CheckAccounting();
     CheckPages();
+    raw_.reset();
+    sampler_.reset();
+    foreign_.reset();
+    if (!kernel_.Leaks().empty()) Wrong("leaks " + kernel_.Leaks());
     return wrong_;
   }
 
@@ -112,6 +123,9 @@ class Walker {
       case Step::kDrainSome: return Drain(move.number, SIZE_MAX);
       case Step::kDrainThrow: return Drain(SIZE_MAX, move.number);
       case Step::kForeign: return Foreign();
+      case Step::kForeignRaw:
+        if (raw_) return raw_.reset();
+        return (void)raw_.emplace(!testing::kSanitized && move.number % 2 == 0);
       case Step::kFork: return Fork();
       case Step::kAccounting: return CheckAccounting();
       case Step::kSnapshot:
@@ -123,6 +137,7 @@ class Walker {
         return;
       case Step::kSuccessor: {
         companion_.emplace();
+        born_ns_ = testing::NowNs();
         joined_ = walk_.rings == SamplerOptions::Rings::kPerCpu;
         return;
       }
@@ -131,6 +146,7 @@ class Walker {
       case Step::kSpin: testing::Spin(20'000 * move.number); return;
       case Step::kFewFiles: return files_.LeaveOnly(move.number % 16);
       case Step::kEnoughFiles: return files_.Restore();
+      case Step::kInterrupt: return kernel_.FailNth(move.number, EINTR, testing::Call::kRead);
       case Step::kSteps: return;
     }
   }
@@ -173,6 +189,8 @@ class Walker {
   }
 
   void Drain(size_t most, size_t thrown_at) {
+    // The records of the last 50 us stay in the rings.
+    const bool sees_all = most == SIZE_MAX && testing::NowNs() > born_ns_ + 100'000;
     size_t given = 0;
     const auto visit = [&](const SamplerRecord& record) {
       ++given;
@@ -181,6 +199,8 @@ class Walker {
         if (!sample || record.event >= delivered_.size()) return Wrong("a sample that cannot be parsed");
         ++delivered_[record.event];
         if (record.event == 0) ++seen_[*sample->address() >> 12];
+        if (!record.foreign && (*sample->time_ns() < begin_ns_ || *sample->time_ns() > testing::NowNs()))
+          return Wrong("a sample of another time");
       }
 #if !defined(PERFKIT_NO_EXCEPTIONS) && defined(__cpp_exceptions)
       if (given == thrown_at) throw Thrown();
@@ -196,6 +216,8 @@ class Walker {
 #else
     (void)sampler_->Drain(visit, most);
 #endif
+    if (sampler_->target_ended()) Wrong("the target is said to have ended");
+    if (sees_all && given < thrown_at && running_ && !files_.is_low()) joined_ = true;
     if (given > most && !walk_.side_band && !walk_.overwrites)
       Wrong(absl::StrFormat("%d records where %d were allowed", given, most));
   }
@@ -249,6 +271,9 @@ class Walker {
     if (event.delivered != delivered_[i]) Wrong("what was given is not what is delivered: " + accounting);
     if (CountNow(event, i) < known + (clock ? 0 : event.duplicates)) Wrong("less than is known: " + accounting);
     if (event.represented > event.counted + slack) Wrong("more is represented than was counted: " + accounting);
+    // A sample represents at least itself, and no more at a period of 1.
+    if (event.represented < event.delivered) Wrong("samples represent nothing: " + accounting);
+    if (IsEach(i) && event.represented != event.delivered) Wrong("single events represent others: " + accounting);
     // What is still in streaming rings is counted, and accounted for nowhere else yet.
     if (!clock && event.accounted() > event.counted) Wrong("more in the accounting than was counted: " + accounting);
   }
@@ -262,12 +287,17 @@ class Walker {
     return sum;
   }
 
+  // Returns true if event `i` has always had the period 1.
+  bool IsEach(size_t i) const {
+    if (walk_.budget) return false;
+    return i == 0 ? max_ == 1 : i != extra_at_ || kExtras[walk_.extra].period == 1;
+  }
+
   // Each event of period 1 is in the accounting.
   void CheckBalance(const SamplerStats& stats, bool whole) {
     for (size_t i = 0; i < stats.events.size() && whole; ++i) {
-      const bool each = i == 0 ? max_ == 1 : i != extra_at_ || kExtras[walk_.extra].period == 1;
       const EventAccounting& event = stats.events[i];
-      if (each && event.accounted() != event.counted) Wrong("the accounting does not balance: " + Text(event, i));
+      if (IsEach(i) && event.accounted() != event.counted) Wrong("the accounting does not balance: " + Text(event, i));
     }
   }
 
@@ -294,7 +324,10 @@ class Walker {
   testing::FreshPages memory_{4096};
   std::optional<Companion> companion_{std::in_place};
   bool joined_ = true;  // to the sampler: one of its own rings is found at Start, or by a drain that comes later
+  testing::FakeKernel kernel_;
   std::optional<Sampler> sampler_, foreign_;
+  std::optional<testing::RawSampling> raw_;
+  uint64_t begin_ns_ = 0, born_ns_ = 0;  // The walk, and the other thread.
   size_t next_ = 0;
   bool running_ = false, paused_ = false;
   bool exact_ = true;         // each event is sampled

@@ -27,6 +27,7 @@ bool RecordQueue::Push(const SamplerRecord& record, size_t spare) {
   Write(position, {.bytes = static_cast<uint32_t>(bytes),
                    .event = record.event,
                    .weight = record.weight,
+                   .time_ns = record.time_ns,
                    .full_stack = record.full_stack,
                    .synthesized = record.synthesized,
                    .foreign = record.foreign});
@@ -52,7 +53,8 @@ std::optional<SamplerRecord> RecordQueue::At(uint64_t& position) const {
     if (head.skip != 0) continue;
     RawRecord raw;
     LinearReader(Bytes(at, head.bytes).subspan(kAlign)).Next(raw);
-    return SamplerRecord{raw, head.event, head.synthesized != 0, head.full_stack != 0, head.foreign != 0, head.weight};
+    return SamplerRecord{raw,         head.event,  head.synthesized != 0, head.full_stack != 0, head.foreign != 0,
+                         head.weight, head.time_ns};
   }
   return std::nullopt;
 }

@@ -47,7 +47,7 @@ class RecordQueue {
   struct Head {
     uint32_t bytes = 0;  // Including this head; a multiple of kAlign.
     uint32_t event = 0;
-    uint64_t weight = 0;
+    uint64_t weight = 0, time_ns = 0;
     uint8_t skip = 0;  // There is no record: the next one is at the beginning of the buffer.
     uint8_t full_stack = 0, synthesized = 0, foreign = 0;
   };
