@@ -137,6 +137,7 @@ struct FastPathFrame {
 template <class Machine, class Stack>
 bool Step(const Rule& rule, const Stack& stack, WalkState& at, StackEnd& why) {
   const auto offset = static_cast<uint64_t>(int64_t{rule.offset});
+  const bool may_be_new = at.interrupted && !Machine::kLinkRegister && rule == Rule{.offset = 8, .kind = RuleKind::kSp};
   bool stepped = false;
   // The two most frequent kinds share one path, because a processor can't predict which of them comes next.
   if (rule.kind <= RuleKind::kFp && rule.kind >= RuleKind::kSp) [[likely]] {
@@ -163,6 +164,10 @@ bool Step(const Rule& rule, const Stack& stack, WalkState& at, StackEnd& why) {
   // On x86-64, a guessed frame pointer may have led to zeros of anything; on arm64 they end each chain.
   const bool may_be_data = at.guess && !Machine::kLinkRegister;
   if (stepped && IsZeroCaller(at) && !may_be_data) return why = StackEnd::kRoot, false;
+  // A new thread that is still in glibc's clone3: its stack is empty, but the information there is about its parent's
+  // frame, and fp has the parent's value. A damaged return address of 0 would look alike, but its function would crash
+  // when it returns.
+  if (stepped && may_be_new && at.pc == 0) return why = StackEnd::kRoot, false;
   return stepped;
 }
 

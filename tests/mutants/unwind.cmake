@@ -134,6 +134,9 @@ mutant(any_caller_is_the_root FILE src/unwind/dwarf/cfi/stack_walk.h TEST unwind
 mutant(zeros_are_a_root FILE src/unwind/step.h TEST unwind_dwarf_test
        FROM [[IsZeroCaller(at) && !may_be_data]] TO [[IsZeroCaller(at)]]
        SAYS "A stack that was lost among data is reported as complete.")
+mutant(new_thread_is_damaged FILE src/unwind/step.h TEST unwind_test CASES "[step]"
+       FROM [[if (stepped && may_be_new && at.pc == 0)]] TO [[if (false)]]
+       SAYS "The first sample of a thread, in clone3, has a damaged stack.")
 mutant(signal_frame_of_musl_is_unknown FILE src/unwind/dwarf/cfi/code_evidence.cc TEST unwind_dwarf_test
        FROM [[After(bytes, offset + 1, kSignalReturn) != 0 || ]] TO [[]]
        SAYS "Stacks in signal handlers of programs that are linked with musl end at the handler.")

@@ -122,8 +122,12 @@ TEST_CASE("the root has no caller, by its rule or by zeros where one would be", 
   const Outcome zero = StepOnce<X86_64>({8, 0, RuleKind::kSp, 0}, stack.bytes(), At(1, kStack, 0, true));
   CHECK_FALSE(zero.stepped);
   CHECK(zero.why == StackEnd::kRoot);
-  // A return address of 0 alone is damage: nothing is mapped there.
-  CHECK(StepOnce<X86_64>({8, 0, RuleKind::kSp, 0}, stack.bytes(), At(1, kStack, 5, true)).stepped);
+  // A return address of 0 alone is damage: nothing is mapped there. But a new thread has its parent's fp.
+  CHECK(StepOnce<X86_64>({16, 0, RuleKind::kSp, 0}, stack.bytes(), At(1, kStack, 5, true)).stepped);
+  CHECK(StepOnce<X86_64>({8, 0, RuleKind::kSp, 0}, stack.bytes(), At(1, kStack, 5, false)).stepped);
+  const Outcome thread = StepOnce<X86_64>({8, 0, RuleKind::kSp, 0}, stack.bytes(), At(1, kStack, 5, true));
+  CHECK_FALSE(thread.stepped);
+  CHECK(thread.why == StackEnd::kRoot);
 }
 
 TEST_CASE("what lies after the bytes is truncated, what lies elsewhere is unreadable", "[step]") {

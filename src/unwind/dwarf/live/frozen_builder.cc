@@ -109,8 +109,9 @@ FrozenBuilder::Key FrozenBuilder::RelativeKey(size_t row) const {
 }
 
 FrozenBuilder::Counted* FrozenBuilder::Find(Key key) {
-  size_t at = Hash(key) % counted_.size();
-  while (counted_[at].key != 0 && counted_[at].key != key) at = (at + 1) % counted_.size();
+  const size_t mask = counted_.size() - 1;  // A power of two less 1: a division would take longer than the search.
+  size_t at = Hash(key) & mask;
+  while (counted_[at].key != 0 && counted_[at].key != key) at = (at + 1) & mask;
   return &counted_[at];
 }
 
@@ -119,21 +120,25 @@ FrozenBuilder::Counted* FrozenBuilder::Find(Key key) {
 void FrozenBuilder::CountSteps() {
   const size_t stride = rows_.size() / kSample + 1;
   counted_.assign(std::bit_ceil(std::min(rows_.size() * 4, kBuckets)), {});
-  const auto add = [&](Key key) {
-    if (key == 0) return;
-    Counted& counted = *Find(key);
-    counted.key = key;
-    ++counted.count;
+  const auto add = [&](Key key) -> Counted* {
+    if (key == 0) return nullptr;
+    Counted* const counted = Find(key);
+    counted->key = key;
+    ++counted->count;
+    return counted;
   };
+  struct Encodings {
+    Counted *plain, *relative;
+  };
+  std::vector<Encodings> sample;
+  sample.reserve(rows_.size() / stride + 1);
   for (size_t row = 1; row < rows_.size(); row += stride) {
-    add(PlainKey(row));
-    add(RelativeKey(row));
+    sample.push_back({add(PlainKey(row)), add(RelativeKey(row))});
   }
-  for (size_t row = 1; row < rows_.size(); row += stride) {
-    const Key plain = PlainKey(row), relative = RelativeKey(row);
-    if (plain == 0) continue;
-    const bool is_relative = relative != 0 && Find(relative)->count >= Find(plain)->count;
-    ++Find(is_relative ? relative : plain)->chosen;
+  for (const auto& [plain, relative] : sample) {
+    if (plain == nullptr) continue;
+    const bool is_relative = relative != nullptr && relative->count >= plain->count;
+    ++(is_relative ? relative : plain)->chosen;
   }
 }
 
@@ -151,7 +156,7 @@ void FrozenBuilder::ChooseSteps(FrozenTable& table) {
   const auto plain =
       std::stable_partition(usual.begin(), usual.end(), [](const Counted& c) { return (c.key & kRelative) != 0; });
   table.relative_ = static_cast<unsigned>(plain - usual.begin());
-  counted_.assign(FrozenTable::kEscapes * 4 + 64, {});
+  counted_.assign(std::bit_ceil(size_t{FrozenTable::kEscapes} * 4), {});
   for (size_t code = 0; code < usual.size(); ++code) {
     const Key key = usual[code].key;
     table.steps_.push_back({static_cast<uint16_t>(key >> 16), static_cast<uint16_t>(key)});

@@ -212,6 +212,23 @@ TEST_CASE("a walk that cannot begin says so", "[unwinder][law]") {
   CHECK(end(HandSample(kThisProcess, RegistersOf(UINT64_MAX, 0x1000), stack)).end == StackEnd::kNoMapping);
 }
 
+// glibc's clone3 returns to a new thread with the information of its parent, and its registers but for the stack's.
+TEST_CASE("where a thread has an empty stack and its parent's frame pointer, it has just begun", "[unwinder][law]") {
+  if (unwind::ThisMachine::kLinkRegister) return;  // There the return address is the parent's.
+  Unwinder unwinder;
+  REQUIRE(unwinder.AddProcess(getpid()).ok());
+  StackFrame frames[8];
+  const auto first_instruction = reinterpret_cast<uint64_t>(&Dive);
+  std::string stack(64, '\0');
+  const auto end = [&] {
+    const HandSample sample(kThisProcess, RegistersOf(first_instruction, 0x1000, 0x7ffff000), stack);
+    return unwinder.Unwind(sample.sample(), frames);
+  };
+  CHECK((end().end == StackEnd::kRoot && end().frames == 1));
+  stack[0] = 1;
+  CHECK((end().end == StackEnd::kNoMapping && end().frames == 1));
+}
+
 TEST_CASE("a stack has no more frames than there is room for", "[unwinder][law]") {
   const Recorded recorded = RecordThisProgram();
   Unwinder unwinder;
