@@ -41,7 +41,7 @@ class Impl;
 // How a session takes stacks.
 enum class SessionStacks : uint8_t {
   kBest,           // kLive if perfkit::dwarf is linked and the kernel permits it, else kDumps, kFramePointers or kNone.
-  kLive,           // Each thread walks its own stack when it is sampled (CallStack::Live).
+  kLive,           // Each thread walks its own stack when it is sampled (CallStack::Live). Stop before an exec.
   kDumps,          // Copies of the stack, unwound and stitched when the rings are drained (CallStack::UserDump).
   kFramePointers,  // The kernel follows frame pointers. Stacks are short or wrong if code has none.
   kNone,           // The sampled instruction alone.
@@ -182,9 +182,11 @@ struct SessionOptions {
 class Session {
  public:
   // Starts sampling. With SessionStacks::kBest, uses the next best stacks if the kernel does not permit some;
-  // ProfileAccounting::notes says so. Errors: InvalidArgument if `interval` is out of range; if kOverwrite is combined
-  // with kWall, on_batch or keep; if wakers or preempters is set without kWall; if keep_last is set without kOverwrite,
-  // or stop_when_idle without own_thread; if keep is set without frames, or names more than 64 zones and events.
+  // ProfileAccounting::notes says so. Errors: InvalidArgument if `interval` is out of range, another time or
+  // cpu_budget is negative, cpu_budget is infinite or NaN, memory_bytes exceeds 1 TiB, or thread_name is no pattern; if
+  // kOverwrite is combined with kWall, on_batch or keep; if wakers or preempters is set without kWall; if
+  // keep_last is set without kOverwrite, or stop_when_idle without own_thread; if keep is set without frames, or names
+  // more than 64 zones and events. ResourceExhausted if memory_bytes is too little for the rings of kOverwrite.
   // NotFound if one of `threads` is no thread of this process. FailedPrecondition if a session runs and `replace` is
   // false. Unimplemented for kLive and kDumps without perfkit::dwarf. Unavailable if the session's thread can't be
   // started. Otherwise as Sampler::Open, if no fallback works either.

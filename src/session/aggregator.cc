@@ -80,21 +80,26 @@ void Aggregator::KnowProcess(uint32_t pid) {
 void Aggregator::Add(const SamplerRecord& record, const SampleLayout& layout, bool dump_dropped) {
   if (IsForkOfOther(record, layout)) return;
   // From now on the same pc may be other code, so stacks that were seen before must be located again.
-  if (symbolizer_.Add(record, layout)) {
-    stacks_.ForgetLocations(MappedProcess(record, layout));
-    if (options_.locks != nullptr) options_.locks->ForgetNames(builder_, layout.TimeOf(record).value_or(0));
-  }
+  if (symbolizer_.Add(record, layout)) stacks_.ForgetLocations(MappedProcess(record, layout));
   if (options_.unwinder != nullptr) options_.unwinder->Add(record, layout);
   if (record.type == static_cast<uint32_t>(RecordType::kLost)) timelines_.stolen.Lose();
   // Records come in order of time, except for late ones, so the maximum is the time up to which all is known.
-  latest_ns_ = std::max(latest_ns_, layout.TimeOf(record).value_or(0));
+  // The time of a foreign sample may be from another clock, which the sampler has told.
+  const uint64_t time_ns = record.foreign ? record.time_ns : layout.TimeOf(record).value_or(0);
+  latest_ns_ = std::max(latest_ns_, time_ns);
   Dispatch(record, layout,
            Overloaded{[&](const Sample& sample) { AddSample(record, sample, dump_dropped); },
                       [&](const LiveStack& stack) { AddLiveStack(stack); },
                       [&](const SwitchRecord& change) { AddSwitch(change); },
+                      [&](const MmapRecord& map) { AddMapping(map); },
                       [&](const ForkRecord& fork) { AddTask(fork, record.synthesized); },
                       [&](const CommRecord& comm) { AddName(comm, record.synthesized); },
                       [&](const ExitRecord& exit) { AddExit(exit); }});
+}
+
+void Aggregator::AddMapping(const MmapRecord& map) {
+  if (options_.locks == nullptr || !IsOurs(map.pid) || map.data || !map.name.starts_with('/')) return;
+  options_.locks->NoteMapped(map.address, map.who.time_ns.value_or(0));
 }
 
 void Aggregator::AddName(const CommRecord& comm, bool synthesized) {
@@ -130,8 +135,9 @@ void Aggregator::Watch(uint32_t pid, uint32_t tid, uint64_t time_ns) {
 void Aggregator::AddSample(const SamplerRecord& record, const Sample& sample, bool dump_dropped) {
   const TaskId task = sample.task().value_or(TaskId{});
   KnowProcess(task.pid);
-  // 0 would mean "merged". A time beyond all records is that of another sampler's clock (SamplerRecord::foreign).
-  const uint64_t time_ns = std::clamp<uint64_t>(sample.time_ns().value_or(0), 1, std::max<uint64_t>(latest_ns_, 1));
+  // 0 would mean "merged".
+  const uint64_t own_ns = record.foreign ? record.time_ns : sample.time_ns().value_or(0);
+  const uint64_t time_ns = std::clamp<uint64_t>(own_ns, 1, std::max<uint64_t>(latest_ns_, 1));
   PendingSample pending;
   pending.sample = {.time_ns = time_ns,
                     .weight = record.weight,

@@ -176,6 +176,7 @@ class Aggregator {
   bool IsOurs(uint32_t pid) const { return options_.pid == 0 || pid == options_.pid; }
   bool IsForkOfOther(const SamplerRecord& record, const SampleLayout& layout) const;
   void KnowProcess(uint32_t pid);
+  void AddMapping(const MmapRecord& map);
   void AddName(const CommRecord& comm, bool synthesized);
   void AddSample(const SamplerRecord& record, const Sample& sample, bool dump_dropped);
   void AddWithFollowers(const SamplerRecord& record, const Sample& sample, PendingSample pending,

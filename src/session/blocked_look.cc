@@ -55,8 +55,8 @@ std::string WaitOf(pid_t tid, const proc::BlockedCall& call) {
   return sys::DescribeCall(call.syscall, call.arguments, tid);
 }
 
-bool HasStayed(pid_t tid, const proc::BlockedCall& call, uint64_t times_run) {
-  return proc::ReadBlockedCall(tid) == call && proc::ReadTimesRun(tid) == times_run;
+bool HasStayed(const proc::ThreadFiles& files, const proc::BlockedCall& call, uint64_t times_run) {
+  return files.ReadBlockedCall() == call && files.ReadTimesRun() == times_run;
 }
 
 }  // namespace
@@ -64,15 +64,16 @@ bool HasStayed(pid_t tid, const proc::BlockedCall& call, uint64_t times_run) {
 // Reads the lock first: its holder is valid if the thread has not run until afterwards.
 bool BlockedThread::IsUnchanged(uint32_t tid) const {
   return sys::ReadLockHolder(call.syscall, call.arguments) == holder &&
-         HasStayed(static_cast<pid_t>(tid), call, times_run);
+         HasStayed(proc::ThreadFiles(static_cast<pid_t>(tid)), call, times_run);
 }
 
 std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder* unwinder,
                                            std::span<StackFrame> frames) {
   const auto number = static_cast<pid_t>(tid);
+  const proc::ThreadFiles files(number);
   // Read before the call, so that a run between the two reads is seen as a change.
-  const std::optional<uint64_t> times_run = proc::ReadTimesRun(number);
-  const std::optional<proc::BlockedCall> call = proc::ReadBlockedCall(number);
+  const std::optional<uint64_t> times_run = files.ReadTimesRun();
+  const std::optional<proc::BlockedCall> call = files.ReadBlockedCall();
   if (!call || !times_run) return std::nullopt;
   BlockedThread blocked{.call = *call, .at_ns = sys::ClockNs(CLOCK_MONOTONIC), .times_run = *times_run};
   blocked.wait = WaitOf(number, *call);
@@ -82,7 +83,7 @@ std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwi
     frames[0] = {.pc = call->pc};
     blocked.stack = {.frames = 1, .end = StackEnd::kNoStack};
   }
-  return HasStayed(number, *call, *times_run) ? std::optional(std::move(blocked)) : std::nullopt;
+  return HasStayed(files, *call, *times_run) ? std::optional(std::move(blocked)) : std::nullopt;
 }
 
 }  // namespace perfkit::session

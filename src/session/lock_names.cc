@@ -24,10 +24,10 @@ namespace {
 
 constexpr size_t kMaxNames = 64 << 10;  // bounds the memory for a program that keeps creating locks
 
-// The first mapping of a loaded file, and the locks in all of its mappings, in order.
+// The first mapping of a loaded file, the end of its last one, and the locks in all of its mappings, in order.
 struct MappedFile {
   std::string_view path;
-  uint64_t begin = 0, file_offset = 0, inode = 0;
+  uint64_t begin = 0, end = 0, file_offset = 0, inode = 0, device = 0;
   std::vector<uint64_t> locks;
 };
 
@@ -54,8 +54,10 @@ std::vector<MappedFile> FilesOf(std::string_view maps, std::span<const uint64_t>
     end = line->end;
     if (path.empty()) continue;
     if (!is_bss && (files.empty() || !Continues(files.back(), *line))) {
-      files.push_back({path, line->begin, line->file_offset, line->inode, {}});
+      const uint64_t device = proc::ModuleId::DeviceOf(line->device_major, line->device_minor);
+      files.push_back({path, line->begin, line->end, line->file_offset, line->inode, device, {}});
     }
+    files.back().end = line->end;
     for (auto lock = std::ranges::lower_bound(locks, line->begin); lock != locks.end() && *lock < line->end; ++lock) {
       files.back().locks.push_back(*lock);
     }
@@ -121,13 +123,6 @@ void ForgetMoved(std::span<const MappedFile> files, std::span<const uint64_t> ad
 
 }  // namespace
 
-void LockNames::Recheck(std::span<const uint64_t> addresses) {
-  if (names_.empty() || addresses.empty()) return;
-  const absl::StatusOr<std::string> maps = proc::ReadMaps(sys::kernel().getpid());
-  if (!maps.ok()) return names_.clear();
-  ForgetMoved(FilesOf(*maps, addresses), addresses, names_);
-}
-
 void LockNames::LookUp(std::span<const uint64_t> addresses) {
   if (addresses.empty()) return;
   const auto pid = sys::kernel().getpid();
@@ -141,8 +136,10 @@ void LockNames::LookUp(std::span<const uint64_t> addresses) {
   for (const MappedFile& file : files) {
     if (file.locks.empty()) continue;
     const std::string key = KeyOf(file);
-    for (const uint64_t lock : file.locks) names_[lock].module = key;
-    const proc::ModuleId id{.path = std::string(file.path), .inode = file.inode, .pid = pid};
+    for (const uint64_t lock : file.locks) {
+      names_[lock] = {.name = {}, .module = key, .module_begin = file.begin, .module_end = file.end};
+    }
+    const proc::ModuleId id{.path = std::string(file.path), .inode = file.inode, .pid = pid, .device = file.device};
     const absl::StatusOr<proc::ModuleFile> module = proc::ModuleFile::Open(id, "/proc");
     if (!module.ok()) continue;
     const elf::Image& image = module->image();
@@ -158,9 +155,9 @@ void LockNames::LookUp(std::span<const uint64_t> addresses) {
   }
 }
 
-std::string_view LockNames::NameOf(uint64_t address) const {
+const LockName& LockNames::Find(uint64_t address) const {
   const auto found = names_.find(address);
-  return found == names_.end() ? std::string_view() : found->second.name;
+  return found == names_.end() ? unknown_ : found->second;
 }
 
 }  // namespace perfkit::session

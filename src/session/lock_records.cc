@@ -213,37 +213,41 @@ void LockRecords::Explain(ProfileBuilder& builder, const ExplainedSamples& which
   }
 }
 
-bool LockRecords::NeedsName(const Profile& profile, const ProfileWait& wait) const {
-  return wait.lock_kind != ProfileLock::kNone && wait.examined_ns >= mapped_ns_ &&
-         !profile.strings[wait.detail].ends_with(')');
-}
-
-void LockRecords::AddKnownNames(ProfileBuilder& builder) const {
-  Profile& profile = builder.profile();
-  for (ProfileWait& wait : profile.waits) {
-    const std::string_view name = NeedsName(profile, wait) ? names_.NameOf(wait.lock) : "";
-    if (!name.empty()) wait.detail = builder.String(absl::StrFormat("%s (%s)", profile.strings[wait.detail], name));
+// Returns when the lock's module was mapped. Only mappings of code are known, and a module's are among its others.
+uint64_t LockRecords::MappedNs(const LockName& lock) const {
+  uint64_t latest_ns = all_mapped_ns_;
+  const auto end = mapped_ns_.lower_bound(lock.module_end);
+  for (auto mapped = mapped_ns_.lower_bound(lock.module_begin); mapped != end; ++mapped) {
+    latest_ns = std::max(latest_ns, mapped->second);
   }
-}
-
-std::vector<uint64_t> LockRecords::Unnamed(const Profile& profile) const {
-  std::vector<uint64_t> locks;
-  for (const ProfileWait& wait : profile.waits) {
-    if (NeedsName(profile, wait)) locks.push_back(wait.lock);
-  }
-  return locks;
+  return latest_ns;
 }
 
 void LockRecords::AddNames(ProfileBuilder& builder) {
-  names_.LookUp(Unnamed(builder.profile()));
-  AddKnownNames(builder);
+  Profile& profile = builder.profile();
+  std::vector<ProfileWait*> unnamed;
+  std::vector<uint64_t> locks;
+  for (ProfileWait& wait : profile.waits) {
+    if (wait.lock_kind == ProfileLock::kNone || profile.strings[wait.detail].ends_with(')')) continue;
+    unnamed.push_back(&wait);
+    locks.push_back(wait.lock);
+  }
+  names_.LookUp(locks);
+  for (ProfileWait* const wait : unnamed) {
+    const LockName& lock = names_.Find(wait->lock);
+    if (lock.name.empty() || wait->examined_ns < MappedNs(lock)) continue;
+    wait->detail = builder.String(absl::StrFormat("%s (%s)", profile.strings[wait->detail], lock.name));
+  }
 }
 
-void LockRecords::ForgetNames(ProfileBuilder& builder, uint64_t since_ns) {
-  names_.Recheck(Unnamed(builder.profile()));
-  AddKnownNames(builder);
-  names_.Forget();
-  mapped_ns_ = std::max(mapped_ns_, since_ns);
+void LockRecords::NoteMapped(uint64_t address, uint64_t time_ns) {
+  constexpr size_t kMaxMappings = 16 << 10;  // bounds the memory for a program that maps code all the time
+  if (mapped_ns_.size() >= kMaxMappings) {
+    mapped_ns_.clear();
+    all_mapped_ns_ = std::max(all_mapped_ns_, time_ns);
+  }
+  uint64_t& mapped_ns = mapped_ns_[address];
+  mapped_ns = std::max(mapped_ns, time_ns);
 }
 
 void LockRecords::Forget(uint64_t until_ns) {

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -51,10 +52,11 @@ class LockRecords {
   // lock, detail, call, holder and waker. Skips merged samples and those that were preempted. Splits a sample at the
   // release of its mutex or reader-writer lock; the rest is a new sample with `preempted_wait`. May be called again.
   void Explain(ProfileBuilder& builder, const ExplainedSamples& samples) const;
-  // Adds the names of locks to the details of waits: "mutex 0x55d0c0 (g_lock in game)". Reads files.
+  // Adds the names of locks to the details of waits: "mutex 0x55d0c0 (g_lock in game)". Reads files. A wait that was
+  // before its lock's module was mapped (NoteMapped) gets no name.
   void AddNames(ProfileBuilder& builder);
-  // Other modules may be mapped since `since_ns`. Earlier waits whose locks were not looked up before get no names.
-  void ForgetNames(ProfileBuilder& builder, uint64_t since_ns);
+  // Notes that a file's code was mapped at this address.
+  void NoteMapped(uint64_t address, uint64_t time_ns);
   // Drops the records of waits that ended at or before `until_ns`.
   void Forget(uint64_t until_ns);
 
@@ -67,14 +69,13 @@ class LockRecords {
   explicit LockRecords(const sys::LockWaitSource* source) : source_(source) {}
   static void OnForkedChild(void* records);
   const sys::LockWait* Find(uint32_t tid, uint64_t from_ns, uint64_t to_ns) const;
-  bool NeedsName(const Profile& profile, const ProfileWait& wait) const;
-  std::vector<uint64_t> Unnamed(const Profile& profile) const;
-  void AddKnownNames(ProfileBuilder& builder) const;
+  uint64_t MappedNs(const LockName& lock) const;
 
   const sys::LockWaitSource* source_ = nullptr;
   std::unordered_map<uint32_t, std::vector<sys::LockWait>> by_tid_;
   LockNames names_;
-  uint64_t mapped_ns_ = 0;  // waits from this time on have the modules that are mapped now
+  std::map<uint64_t, uint64_t> mapped_ns_;  // when files' code was mapped, by its address
+  uint64_t all_mapped_ns_ = 0;              // when mappings were forgotten: all code counts as mapped then
   size_t kept_ = 0;
   uint64_t recorded_ = 0;
   uint64_t lost_ = 0;  // lost() once the reader has stopped

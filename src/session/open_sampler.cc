@@ -10,25 +10,14 @@
 #include "perfkit/event.h"
 #include "perfkit/event_type.h"
 #include "perfkit/sample.h"
-#include "src/session/frame_ranks.h"
+#include "src/session/check_options.h"
 #include "src/session/stack_hooks.h"
 #include "src/sys/perf_error.h"
 
 namespace perfkit::session {
 namespace {
 
-using std::chrono::nanoseconds;
-
-constexpr nanoseconds kMinInterval = std::chrono::microseconds(10), kMaxInterval = std::chrono::seconds(10);
 constexpr uint32_t kDumpBytes = 16 << 10;
-
-absl::Status CheckInterval(nanoseconds interval) {
-  if (interval >= kMinInterval && interval <= kMaxInterval) return absl::OkStatus();
-  return absl::Status(absl::StatusCode::kInvalidArgument,
-                      absl::StrFormat("cannot sample every %d ns. Remedy: choose SessionOptions::interval from 10 us "
-                                      "(the kernel's own floor) to 10 s.",
-                                      interval.count()));
-}
 
 std::string_view NameOf(SessionStacks stacks) {
   constexpr std::string_view kNames[] = {"best", "live", "dumps", "frame pointers", "none"};
@@ -166,60 +155,21 @@ OpenedSampler Describe(const SamplerOptions& options, Sampler sampler) {
   return {std::move(sampler), options.stack.kind, std::move(events), std::move(sampled), {}, {}};
 }
 
-// Returns why options can't be combined.
-absl::Status CheckTogether(const SessionOptions& options) {
-  if (options.mode == RingMode::kOverwrite && options.clock == SessionClock::kWall) {
-    return absl::Status(absl::StatusCode::kInvalidArgument,
-                        "cannot measure times off the CPU by records that are overwritten. Remedy: choose "
-                        "SessionClock::kCpu or RingMode::kStream");
-  }
-  if (options.wakers && options.clock != SessionClock::kWall) {
-    return absl::Status(absl::StatusCode::kInvalidArgument,
-                        "who wakes threads is known of their waits only. Remedy: choose SessionClock::kWall, or leave "
-                        "SessionOptions::wakers out");
-  }
-  if (options.preempters && options.clock != SessionClock::kWall) {
-    return absl::Status(absl::StatusCode::kInvalidArgument,
-                        "who preempts threads is known of their times off the CPU only. Remedy: choose "
-                        "SessionClock::kWall, or leave SessionOptions::preempters out");
-  }
-  if (options.mode == RingMode::kOverwrite && options.on_batch) {
-    return absl::Status(absl::StatusCode::kInvalidArgument,
-                        "a flight recorder has no batches: its samples are read by Snapshot and Stop. Remedy: choose "
-                        "RingMode::kStream, or leave SessionOptions::on_batch empty");
-  }
-  if (options.keep_last.count() > 0 && options.mode != RingMode::kOverwrite) {
-    return absl::Status(absl::StatusCode::kInvalidArgument,
-                        "a session that streams keeps all samples. Remedy: choose RingMode::kOverwrite, or leave "
-                        "SessionOptions::keep_last out");
-  }
-  if (options.stop_when_idle.count() > 0 && !options.own_thread) {
-    return absl::Status(absl::StatusCode::kInvalidArgument,
-                        "a program that calls Session::Poll is never idle. Remedy: set SessionOptions::own_thread, or "
-                        "leave SessionOptions::stop_when_idle out");
-  }
-  if (options.keep && options.frames == nullptr) {
-    return absl::Status(absl::StatusCode::kInvalidArgument,
-                        "cannot keep slow frames without a FrameCounter. Remedy: set SessionOptions::frames");
-  }
-  if (options.keep && options.mode == RingMode::kOverwrite) {
-    return absl::Status(absl::StatusCode::kInvalidArgument,
-                        "cannot keep slow frames from rings that are overwritten. Remedy: choose RingMode::kStream");
-  }
-  if (options.keep && options.keep->worst_by.size() > FrameRanks::kMaxNames) {
-    return absl::Status(absl::StatusCode::kInvalidArgument,
-                        absl::StrFormat("frames are kept by %d names at most, not by %d. Remedy: name fewer zones and "
-                                        "events in KeepFrames::worst_by",
-                                        FrameRanks::kMaxNames, options.keep->worst_by.size()));
-  }
-  return absl::OkStatus();
+// Returns `error`, in words of the session's own options if it is about the memory of a flight recorder's rings
+// (SamplerRings::ChooseSize): a session has no SamplerOptions, and chooses its rings itself.
+absl::Status InOwnWords(const SessionOptions& options, absl::Status error) {
+  const bool is_memory = error.message().find("rings of one page each") != std::string_view::npos;
+  if (options.mode != RingMode::kOverwrite || !absl::IsResourceExhausted(error) || !is_memory) return error;
+  return absl::Status(absl::StatusCode::kResourceExhausted,
+                      absl::StrFormat("SessionOptions::memory_bytes is %d: too little: each CPU needs three rings "
+                                      "of a page or more. Remedy: raise it.",
+                                      options.memory_bytes));
 }
 
 }  // namespace
 
 absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options) {
-  if (absl::Status status = CheckInterval(options.interval); !status.ok()) return status;
-  if (absl::Status status = CheckTogether(options); !status.ok()) return status;
+  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
   std::vector<std::string> notes;
   std::optional<WakingFormat> wakings = FindWakings(options, notes);
   absl::Status error;
@@ -241,7 +191,7 @@ absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options) {
     }
     notes.push_back(absl::StrFormat("no stacks by \"%s\": %s", NameOf(candidate), error.message()));
   }
-  return error;  // even the last candidate was refused
+  return InOwnWords(options, std::move(error));  // even the last candidate was refused
 }
 
 }  // namespace perfkit::session

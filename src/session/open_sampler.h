@@ -28,7 +28,7 @@ struct OpenedSampler {
 // Returns the description of an event in a profile.
 ProfileEvent EventOf(const EventSpec& event, bool user_only);
 
-// Errors: InvalidArgument for an interval out of range, and for options that contradict each other; Unimplemented if
+// Errors: InvalidArgument for options that cannot work on any machine (CheckOptions); Unimplemented if
 // perfkit::dwarf is not linked and stacks that need it were asked for by name; otherwise as Sampler::Open.
 absl::StatusOr<OpenedSampler> OpenSampler(const SessionOptions& options);
 

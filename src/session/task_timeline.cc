@@ -75,15 +75,14 @@ std::optional<TaskTimeline::Change> TaskTimeline::At(std::span<const Thread* con
 }
 
 void TaskTimeline::Retire(std::span<const uint32_t> renamed) {
-  forgotten_ += changes_.ForgetThreads([&](const Thread& thread) {
-    return thread.owner < renamed.size() && renamed[thread.owner] != thread.owner;
-  });
+  of_ended_ += changes_.ForgetThreads(
+      [&](const Thread& thread) { return thread.owner < renamed.size() && renamed[thread.owner] != thread.owner; });
 }
 
 void TaskTimeline::ForgetUntil(uint64_t until_ns) {
   changes_.ForgetUntil(until_ns);
   changes_.ForgetLost();
-  forgotten_ = 0;
+  forgotten_ = of_ended_ = 0;
 }
 
 void TaskTimeline::AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns, const KeptTimes& times) const {
@@ -119,7 +118,7 @@ void TaskTimeline::AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns, con
   }
   std::stable_sort(profile.task_parts.begin(), profile.task_parts.end(),
                    [](const ProfileTaskPart& a, const ProfileTaskPart& b) { return a.from_ns < b.from_ns; });
-  profile.accounting.task_parts_forgotten = forgotten_ + left_out;
+  profile.accounting.task_parts_forgotten = forgotten_ + of_ended_ + left_out;
   profile.accounting.task_records_lost = changes_.lost() + open_gaps_.lost();
 }
 

@@ -66,7 +66,8 @@ class TaskTimeline {
   ThreadTable& table_;
   const uint32_t pid_;
   const size_t max_bytes_;
-  uint64_t forgotten_ = 0;
+  uint64_t forgotten_ = 0;  // parts, to limit memory
+  uint64_t of_ended_ = 0;   // those of threads that became part of a sum
   OpenGaps open_gaps_;
 };
 

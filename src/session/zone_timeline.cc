@@ -324,7 +324,7 @@ void ZoneTimeline::AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns, con
     counter.name = tracks.KnownText(track.name);
     tracks.Add(std::move(counter));
   }
-  profile.accounting.zones_forgotten = losses_.forgotten + tracks.left_out();
+  profile.accounting.zones_forgotten = losses_.forgotten + losses_.of_ended + tracks.left_out();
   if (keeping_) profile.accounting.frames_dropped = keeping_->keeper.dropped();
   profile.accounting.zone_records_lost = losses_.records + open_gaps_.lost();
 }

@@ -138,7 +138,8 @@ class ZoneTimeline {
     FrameTexts texts;   // of frames that are not decided
   };
   struct Losses {
-    uint64_t forgotten = 0;  // zones and frames
+    uint64_t forgotten = 0;  // zones and frames, to limit memory
+    uint64_t of_ended = 0;   // those of threads that became part of a sum
     uint64_t records = 0;
   };
   struct Keeping {

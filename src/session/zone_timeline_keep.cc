@@ -149,8 +149,8 @@ void ZoneTimeline::Retire(std::span<const uint32_t> renamed) {
     free_.push_back(i);
   }
   std::erase_if(by_serial_, [&](const auto& entry) { return is_retired[entry.second]; });
-  losses_.forgotten += std::erase_if(zones_, [&](const Span& zone) { return is_retired[zone.thread]; });
-  losses_.forgotten += std::erase_if(frames_, [&](const FrameSpan& frame) { return is_retired[frame.thread]; });
+  losses_.of_ended += std::erase_if(zones_, [&](const Span& zone) { return is_retired[zone.thread]; });
+  losses_.of_ended += std::erase_if(frames_, [&](const FrameSpan& frame) { return is_retired[frame.thread]; });
   deciding_.frames = 0;
   std::erase_if(tracks_, [&](const auto& entry) { return is_retired[entry.second.thread]; });
 }
@@ -188,7 +188,8 @@ void ZoneTimeline::Thin() {
   const auto is_gone = [&](uint32_t thread, uint64_t from_ns, uint64_t to_ns) {
     return to_ns <= until_ns && !times.Overlaps(threads_[thread].index, from_ns, to_ns);
   };
-  losses_.forgotten += std::erase_if(zones_, [&](const Span& zone) { return is_gone(zone.thread, zone.from_ns, zone.to_ns); });
+  losses_.forgotten +=
+      std::erase_if(zones_, [&](const Span& zone) { return is_gone(zone.thread, zone.from_ns, zone.to_ns); });
   losses_.forgotten += std::erase_if(frames_, [&](const FrameSpan& frame) {
     return frame.is_decided && frame.to_ns <= until_ns && !IsIn(times, frame);
   });

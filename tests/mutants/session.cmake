@@ -237,9 +237,20 @@ mutant(snapshot_forgets_later_tasks FILE src/count/task/task_changes.cc TEST ses
 mutant(signalled_waits_for_the_condition FILE src/session/lock_records.cc TEST session_test CASES "[lock_records]"
        FROM [[if (slept_at - record.mutex < sys::kMutexBytes) return true;]] TO [[if (slept_at - record.mutex < sys::kMutexBytes) return false;]]
        SAYS "A thread that waits for a mutex is said to wait for a condition.")
-mutant(unloaded_locks_keep_their_names FILE src/session/lock_names.cc TEST session_test CASES "[lock_records]"
+mutant(unloaded_locks_keep_their_names FILE src/session/lock_names.cc TEST session_test CASES "[lock_names]"
        FROM [[found->second.module != modules[address]) names.erase(found);]] TO [[found->second.module.empty()) names.erase(found);]]
        SAYS "Memory that was a library's has the name of its lock.")
+mutant(locks_have_names_of_later_modules FILE src/session/lock_records.cc TEST session_test CASES "[lock_records]"
+       FROM [[if (lock.name.empty() || wait->examined_ns < MappedNs(lock)) continue;]]
+       TO [[if (lock.name.empty()) continue;]]
+       SAYS "A lock has the name of a variable that was mapped after the wait.")
+mutant(zones_of_ended_threads_want_memory FILE src/session/zone_timeline_keep.cc TEST session_test CASES "[reductions]"
+       FROM [[losses_.of_ended += std::erase_if(zones_,]] TO [[losses_.forgotten += std::erase_if(zones_,]]
+       SAYS "Zones of threads that were summed up are said to be dropped for want of memory.")
 mutant(handlers_sleep_is_the_lock FILE src/session/lock_records.cc TEST session_test CASES "[lock_records]"
        FROM [[return wait.preempted || in_handler ||]] TO [[return wait.preempted || (in_handler && wait.preempted) ||]]
        SAYS "Sleep in a signal handler is said to be a wait for the lock that it has interrupted.")
+mutant(foreign_times_are_the_sessions FILE src/sample/sampler_drain.cc TEST session_test CASES "samples by another sampler's*"
+       FROM [[const uint64_t time = own_time.value_or(slot.last_time_ns);]]
+       TO [[const uint64_t time = plan_.layout().TimeOf(raw).value_or(slot.last_time_ns);]]
+       SAYS "Beside a profiler with another clock, a thread of a session ends in 57 years, and keeps no slow frame's faults.")

@@ -1,24 +1,14 @@
 // Records of waits for locks, told to the times off the CPU that they belong to.
 #include "src/session/lock_records.h"
 
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
-#include <filesystem>
 #include <iterator>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "src/session/lock_names.h"
 #include "src/session/lock_waits.h"
 #include "src/sys/futex_lock.h"
-#include "src/sys/mapping.h"
-#include "tests/support/skip.h"
-#include "tests/support/temp_folder.h"
 
 int lock_records_test_variable[2] = {1, 2};
 
@@ -228,109 +218,51 @@ TEST_CASE("a holder by a record needs no proof by the stack", "[lock_records]") 
   CHECK(profile.waits[profile.samples[0].wait].holder == kHolding);
 }
 
-TEST_CASE("locks have the names of the variables that they are in", "[lock_records]") {
+TEST_CASE("a lock has the name of what was mapped at the time of the wait", "[lock_records]") {
   LockNames names;
-  static int hidden = 1;
-  const auto heap = std::make_unique<int>(1);
-  const auto address_of = [](const void* of) { return reinterpret_cast<uintptr_t>(of); };
-  const std::vector<uint64_t> addresses = {address_of(lock_records_test_variable),
-                                           address_of(&lock_records_test_variable[1]), address_of(&hidden),
-                                           address_of(heap.get()), address_of(&names)};
-  CHECK(names.NameOf(addresses[0]).empty());
-  names.LookUp(addresses);
-  CHECK(names.NameOf(addresses[0]) == "lock_records_test_variable in session_test");
-  CHECK(names.NameOf(addresses[1]) == "lock_records_test_variable+0x4 in session_test");
-  CHECK_THAT(std::string(names.NameOf(addresses[2])), Catch::Contains("hidden") && Catch::EndsWith(" in session_test"));
-  CHECK(names.NameOf(addresses[3]).empty());
-  CHECK(names.NameOf(addresses[4]).empty());
-  names.Forget();
-  CHECK(names.NameOf(addresses[0]).empty());
+  const auto lock = reinterpret_cast<uintptr_t>(lock_records_test_variable);
+  names.LookUp({&lock, 1});
+  const uint64_t begin = names.Find(lock).module_begin, end = names.Find(lock).module_end;
+  REQUIRE((begin <= lock && lock < end));
+  struct Case {
+    uint64_t code;
+    bool is_named;
+  };
+  for (const auto& [code, is_named] :
+       {Case{begin - 1, true}, Case{begin, false}, Case{end - 1, false}, Case{end, true}}) {
+    INFO("code mapped at " << code << ", module from " << begin << " to " << end);
+    LockSamples built;
+    for (const uint64_t from_ns : {100, 500}) {
+      built.AddOff(from_ns + 10, from_ns + 90);
+      sys::LockWait wait = LockWaitOf(from_ns, from_ns + 100, from_ns + 90);
+      wait.lock = lock;
+      built.records.Add(wait);
+      built.Explain();
+    }
+    built.records.NoteMapped(code, 450);
+    built.records.AddNames(built.builder);
+    const auto detail = [&](size_t sample) { return built.Text(built.WaitOf(sample)->detail); };
+    const auto has_name = Catch::Contains("(lock_records_test_variable in session_test");
+    CHECK((has_name.match(detail(0))) == is_named);
+    CHECK_THAT(detail(1), has_name);
+  }
 }
 
-// perfkit itself maps files of modules, to read them.
-TEST_CASE("a lock in a library has its name although the library's file is mapped once more", "[lock_records]") {
-  const void* const variable = dlsym(RTLD_DEFAULT, "_IO_2_1_stdout_");
-  Dl_info info{};
-  if (variable == nullptr || dladdr(variable, &info) == 0) SKIP_TEST("the C library has no such variable");
-  const uint64_t address = reinterpret_cast<uintptr_t>(variable);
-  LockNames before, after;
-  before.LookUp({&address, 1});
-  CHECK_THAT(std::string(before.NameOf(address)), Catch::StartsWith("_IO_2_1_stdout_ in "));
-  const int fd = open(info.dli_fname, O_RDONLY);
-  REQUIRE(fd >= 0);
-  constexpr size_t kBytes = 64 << 20;  // too large for a gap between libraries: it comes below them
-  void* const mapping = mmap(nullptr, kBytes, PROT_READ, MAP_PRIVATE, fd, 0);
-  close(fd);
-  REQUIRE(mapping != MAP_FAILED);
-  after.LookUp({&address, 1});
-  munmap(mapping, kBytes);
-  CHECK(after.NameOf(address) == before.NameOf(address));
-}
-
-TEST_CASE("a lock keeps the name of what was mapped at the time of the wait", "[lock_records]") {
+TEST_CASE("a program that maps code all the time keeps names of later waits only", "[lock_records]") {
   LockSamples built;
   const auto lock = reinterpret_cast<uintptr_t>(lock_records_test_variable);
-  for (const uint64_t from_ns : {100, 300, 500}) {
+  constexpr uint64_t kMappings = 100'000, kWaitNs = kMappings + 1000;
+  for (const uint64_t from_ns : {uint64_t{10}, kWaitNs}) {
     built.AddOff(from_ns + 10, from_ns + 90);
     sys::LockWait wait = LockWaitOf(from_ns, from_ns + 100, from_ns + 90);
-    wait.lock = from_ns == 300 ? lock + 4 : lock;
+    wait.lock = lock;
     built.records.Add(wait);
     built.Explain();
-    if (from_ns == 100) built.records.AddNames(built.builder);
-    if (from_ns == 300) built.records.ForgetNames(built.builder, 450);
   }
+  for (uint64_t i = 1; i <= kMappings; ++i) built.records.NoteMapped(i << 12, i);
   built.records.AddNames(built.builder);
-  const auto detail = [&](size_t sample) { return built.Text(built.WaitOf(sample)->detail); };
-  CHECK_THAT(detail(0), Catch::Contains("(lock_records_test_variable in session_test"));
-  CHECK_THAT(detail(1), !Catch::Contains("("));  // Was not looked up in time.
-  CHECK_THAT(detail(2), Catch::Contains("(lock_records_test_variable in session_test"));
-}
-
-// A copy of the math library, and a variable of it. The program has loaded the library, but not the copy.
-class LoadedCopy {
- public:
-  LoadedCopy() {
-    Dl_info info{};
-    void* const original = dlsym(RTLD_DEFAULT, "signgam");
-    if (original == nullptr || dladdr(original, &info) == 0) return;
-    const std::string path = folder_.path() + "/copy.so";
-    std::filesystem::copy_file(info.dli_fname, path);
-    handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle_ != nullptr) variable_ = dlsym(handle_, "signgam");
-  }
-  // Unloads it, and puts anonymous memory in its place. Returns false if its memory is still in use.
-  bool Replace() {
-    const size_t size = sys::PageSize();
-    dlclose(handle_);
-    void* const page = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(variable_) & ~uintptr_t{size - 1});
-    return mmap(page, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == page;
-  }
-  uint64_t address() const { return reinterpret_cast<uintptr_t>(variable_); }
-
- private:
-  testing::TempFolder folder_;
-  void* handle_ = nullptr;
-  void* variable_ = nullptr;
-};
-
-TEST_CASE("memory that was a library's has not the name of its variable", "[lock_records]") {
-  for (const bool looks_up : {true, false}) {
-    LoadedCopy copy;
-    const uint64_t address = copy.address();
-    if (address == 0) SKIP_TEST("no math library with signgam");
-    LockNames names;
-    names.LookUp({&address, 1});
-    CHECK(names.NameOf(address).ends_with("signgam in copy.so"));  // It has two names.
-    names.Recheck({&address, 1});
-    CHECK(names.NameOf(address).ends_with("signgam in copy.so"));  // It has two names.
-    if (!copy.Replace()) SKIP_TEST("the library stays loaded");
-    if (looks_up) {
-      names.LookUp({&address, 1});
-    } else {
-      names.Recheck({&address, 1});
-    }
-    CHECK(names.NameOf(address).empty());
-  }
+  CHECK_THAT(built.Text(built.WaitOf(0)->detail), !Catch::Contains("("));
+  CHECK_THAT(built.Text(built.WaitOf(1)->detail), Catch::Contains("(lock_records_test_variable in session_test"));
 }
 
 TEST_CASE("sleep in a signal handler is not the lock that it has interrupted", "[lock_records]") {

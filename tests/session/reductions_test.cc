@@ -1,6 +1,9 @@
 // What a session gives up to limit its memory.
 #include "src/session/reductions.h"
 
+#include <perfkit/frame_counter.h>
+#include <perfkit/task_counter.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -31,8 +34,9 @@ TEST_CASE("each kind of reduction is noted once, with its times", "[reductions]"
   REQUIRE(notes.size() == 3);
   CHECK(notes[0] == merged + "; 2 times more, until 60 ns");
   CHECK(notes[1].starts_with("from 40 to 50 ns, because of SessionOptions::memory_bytes: new addresses became"));
-  CHECK(notes[2] == "from 50 to 60 ns, because of the limit of ended threads: those that ended early were summed up by "
-                    "name");
+  CHECK(notes[2] ==
+        "from 50 to 60 ns, because of the limit of ended threads: those that ended early were summed up by "
+        "name");
   reductions.Note({.threads = 512}, 70);  // a snapshot has forgotten the rest
   reductions.Note({.times = 3, .threads = 512}, 80);
   CHECK(reductions.Notes()[0] == merged + "; 3 times more, until 80 ns");
@@ -59,17 +63,33 @@ TEST_CASE("a session says when it began to merge samples", "[session][reductions
   CHECK(std::ranges::any_of(after->accounting.notes, is_merging));
 }
 
-TEST_CASE("samples of threads that are summed up are not merged for want of memory", "[session][reductions][law]") {
-  absl::StatusOr<Session> session = Session::Start(
-      {.events = {{.event = "page-faults", .rate = Period{1}}}, .stacks = SessionStacks::kNone, .own_thread = false});
+TEST_CASE("what is dropped of threads that are summed up is not dropped for want of memory",
+          "[session][reductions][law]") {
+  FrameCounter frames({.events = {"task-clock"}});
+  TaskCounter tasks({.events = {"task-clock"}});
+  absl::StatusOr<Session> session = Session::Start({.events = {{.event = "page-faults", .rate = Period{1}}},
+                                                    .stacks = SessionStacks::kNone,
+                                                    .frames = &frames,
+                                                    .tasks = &tasks,
+                                                    .own_thread = false});
   REQUIRE(session.status() == absl::OkStatus());
   for (size_t i = 0; i <= ThreadTable::kMaxEnded; ++i) {
-    std::thread([] { Fault(1); }).join();
+    std::thread([&] {
+      TaskCounter::Task task = tasks.Create({"short"});
+      task.Resume();
+      {
+        PERFKIT_ZONE(frames, "short");
+        Fault(1);
+      }
+      task.Suspend();
+    }).join();
     if (i % 100 == 0) CHECK(session->Poll() == absl::OkStatus());
   }
   const absl::StatusOr<Profile> profile = session->Stop();
   REQUIRE(profile.status() == absl::OkStatus());
   CHECK(profile->accounting.times_forgotten > 0);
+  CHECK(profile->accounting.zones_forgotten > 0);
+  CHECK(profile->accounting.task_parts_forgotten > 0);
   CHECK(std::ranges::any_of(profile->accounting.notes, [](const std::string& note) {
     return note.find("because of the limit of ended threads") != note.npos;
   }));
