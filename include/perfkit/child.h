@@ -65,7 +65,8 @@ class Child {
 
   // Starts the program; returns once its exec has succeeded or failed. Errors, naming the program, if it can't be run
   // (the child has then ended): NotFound, PermissionDenied, or by absl::ErrnoToStatusCode, e.g. FailedPrecondition for
-  // a file that is open for writing. FailedPrecondition also if it was started before.
+  // a file that is open for writing. FailedPrecondition also if it was started before. OK if a signal has killed the
+  // child before it ran the program: Wait tells that.
   absl::Status Start();
 
   // Waits until the program has ended. Later calls return the same status. Errors: FailedPrecondition if it was not

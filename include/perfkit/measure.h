@@ -25,7 +25,9 @@
 // Several threads may measure at once. The stepper handles SIGTRAP while it runs a region. With PERFKIT_ENABLE=0 the
 // region does not run, and each cost is unmeasurable.
 //
-// An exception that the region throws ends the measurement and goes on to the caller.
+// An exception that the region throws ends the measurement and goes on to the caller. The region must not end its
+// thread (pthread_exit, a cancellation), nor be left by longjmp. Perf's events count what signal handlers do meanwhile;
+// the stepper does not.
 // No test framework is needed here; testing.h has the matchers.
 #pragma once
 

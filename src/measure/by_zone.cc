@@ -2,6 +2,8 @@
 // after the measurement and not within it: open zones would add to what is measured.
 #include "src/measure/by_zone.h"
 
+#include <vector>
+
 #include "absl/strings/str_format.h"
 #include "perfkit/format.h"
 #include "src/count/frame/frame_counter_impl.h"
@@ -42,16 +44,19 @@ std::string CostByZone(FrameCounter& zones, const detail::Region& region) {
   zones.SetEnabled(true);
   region.call(region.self);  // Attaches this thread, and defines the zones.
   zones.Mark();
+  const uint64_t before = zones.last().number;
   if (!*region.threw) region.call(region.self);
   zones.Mark();
   const uint64_t frame = zones.last().number;
+  const std::vector<ZoneStats> all = zones.zones();
+  zones.SetEnabled(was_on);
+  if (frame > before + 1) return "  n/a: the region itself marks frames of this FrameCounter";
   std::string text;
-  for (const ZoneStats& zone : zones.zones()) {
+  for (const ZoneStats& zone : all) {
     // A zone whose last frame is an older one was not in this run. Rows with a thread's name are those of other
     // threads.
     if (zone.thread.empty() && zone.last.number == frame) text += (text.empty() ? "" : "\n") + Line(zones, zone);
   }
-  zones.SetEnabled(was_on);
   return text;
 }
 

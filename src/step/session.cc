@@ -64,9 +64,9 @@ PERFKIT_IN_HANDLER bool IsStep(const Session& session, const siginfo_t& info, co
 }
 
 // Does rt_sigprocmask(how, set, before, size) as the kernel would, but keeps SIGTRAP unblocked. The thread's mask is
-// the one to which this handler returns. Returns false if the kernel should do it (and refuse it). A bad pointer ends
-// in SIGSEGV, where the kernel returns EFAULT.
-PERFKIT_IN_HANDLER bool ChangeMask(Session& session, ucontext_t& registers) {
+// the one to which this handler returns. `size`: of the call's instruction. Returns false if the kernel should do it
+// (and refuse it). A bad pointer ends in SIGSEGV, where the kernel returns EFAULT.
+PERFKIT_IN_HANDLER bool ChangeMask(Session& session, ucontext_t& registers, int size) {
   const Registers at = registers.uc_mcontext.gregs;
   if (at[REG_R10] != sizeof(uint64_t) || at[REG_RDI] < SIG_BLOCK || at[REG_RDI] > SIG_SETMASK) return false;
   uint64_t& mask = MaskOf(registers);
@@ -80,9 +80,9 @@ PERFKIT_IN_HANDLER bool ChangeMask(Session& session, ucontext_t& registers) {
   }
   if (auto* const out = reinterpret_cast<uint64_t*>(at[REG_RDX])) *out = before;
   at[REG_RAX] = 0;
-  at[REG_RCX] = at[REG_RIP] + kSystemCallSize;  // As `syscall` leaves them.
+  at[REG_RCX] = at[REG_RIP] + size;  // As `syscall` leaves them.
   at[REG_R11] = at[REG_EFL];
-  at[REG_RIP] += kSystemCallSize;
+  at[REG_RIP] += size;
   return true;
 }
 
@@ -112,11 +112,36 @@ PERFKIT_IN_HANDLER void PrepareClone(Session& session, ucontext_t& registers) {
   session.maybe_other = true;
 }
 
-// Runs before a system call. Returns true if the call was done here, so that the next instruction is another one.
-PERFKIT_IN_HANDLER bool PrepareSystemCall(Session& session, ucontext_t& registers) {
-  const Registers at = registers.uc_mcontext.gregs;
+// SIGTRAP is handled by perfkit, which knows what was sent.
+PERFKIT_IN_HANDLER bool IsHandled(greg_t signal) {
+  return signal != SIGTRAP && sys::HandlerIsSet(static_cast<int>(signal));
+}
+
+// Returns true if the call may send this thread a signal that has a handler. Handlers run without the trap flag, so what
+// they do is not counted. Signals of other senders, and of faults, cannot be foreseen.
+PERFKIT_IN_HANDLER bool SendsToItself(const Session& session, const ucontext_t& registers) {
+  const greg_t* const at = registers.uc_mcontext.gregs;
+  const auto first = static_cast<pid_t>(at[REG_RDI]), second = static_cast<pid_t>(at[REG_RSI]);
   switch (at[REG_RAX]) {
-    case number::kRtSigprocmask: return ChangeMask(session, registers);
+    case number::kKill:  // 0, -1 and other negative numbers are groups.
+    case number::kRtSigqueueinfo: return (first <= 0 || first == session.process) && IsHandled(at[REG_RSI]);
+    case number::kTkill: return first == session.thread && IsHandled(at[REG_RSI]);
+    case number::kTgkill:
+    case number::kRtTgsigqueueinfo: return second == session.thread && IsHandled(at[REG_RDX]);
+    case number::kPidfdSendSignal: return IsHandled(at[REG_RSI]);  // The descriptor may be of any process.
+    default: return false;
+  }
+}
+
+// Runs before a system call. Returns true if the call was done here, so that the next instruction is another one.
+PERFKIT_IN_HANDLER bool PrepareSystemCall(Session& session, ucontext_t& registers, int size) {
+  const Registers at = registers.uc_mcontext.gregs;
+  if (SendsToItself(session, registers)) {
+    GiveUp(session, registers, Ending::kSignal);
+    return false;
+  }
+  switch (at[REG_RAX]) {
+    case number::kRtSigprocmask: return ChangeMask(session, registers, size);
     case number::kRtSigaction:
       if (at[REG_RDI] == SIGTRAP && at[REG_RSI] != 0) GiveUp(session, registers, Ending::kHandler);
       return false;
@@ -142,12 +167,15 @@ PERFKIT_IN_HANDLER void LookAhead(Session& session, ucontext_t& registers) {
       ++session.count.instructions;
       continue;
     }
-    if (!IsSystemCall(code)) return;
+    const int prefixes = PrefixesOf(code);
+    if (IsSystemCallOf32Bits(code + prefixes)) return GiveUp(session, registers, Ending::kOldCall);
+    if (!IsSystemCall(code + prefixes)) return;
+    const int size = prefixes + kSystemCallSize;
     ++session.count.system_calls;
-    if (!PrepareSystemCall(session, registers)) {
+    if (!PrepareSystemCall(session, registers, size)) {
       session.count.instructions += session.swallowed;
       if (session.swallowed != 0)
-        session.last = next + kSystemCallSize;  // The next trap belongs to the instruction after it.
+        session.last = next + static_cast<uintptr_t>(size);  // The next trap belongs to the instruction after it.
       return;
     }
     ++session.count.instructions;

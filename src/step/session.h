@@ -5,7 +5,8 @@
 //   rep movsb …   traps after each round with the same pc: rounds are counted apart from executions
 //   syscall       the kernel clears the flag on entry, and its trap is lost: Stepper::Open has measured how many to add
 //   system calls that would end the stepping or the process: blocking SIGTRAP (a forced signal that is blocked kills),
-//                 changing its handler, and starting threads and processes, which inherit the flag
+//                 changing its handler, and starting threads and processes, which inherit the flag; and sending a signal
+//                 to this thread, whose handler is not stepped
 #pragma once
 
 #include <sys/types.h>
@@ -26,6 +27,8 @@ enum class Ending : uint8_t {
   kHandler,      // The region installs a handler for SIGTRAP.
   kBareProcess,  // The region starts a process that inherits the flag, without a handler that clears it.
   kThread,       // The region starts a thread.
+  kSignal,       // The region sends itself a signal that has a handler, which runs without the flag.
+  kOldCall,      // The region makes a system call as 32-bit code does.
   kForeignTrap,  // A SIGTRAP that was not a step: a pending one swallows the next.
 };
 
@@ -38,6 +41,7 @@ struct Session {
   const uintptr_t* watch = nullptr;  // Not a span: in_handler.h.
   size_t watched = 0;
   pid_t thread = 0;
+  pid_t process = 0;
   pid_t (*ask_thread)() = nullptr;  // Returns the caller's thread id; bound before, as a handler must not bind lazily.
   bool trap_blocked = false;        // True if the region believes that SIGTRAP is blocked; in fact it is not.
 

@@ -62,6 +62,12 @@ absl::Status EndingStatus(const Session& session, const StepOptions& options, ui
       return Failed(
           "the region starts a thread, and what it executes then depends on the scheduler. Remedy: start threads "
           "first");
+    case Ending::kSignal:
+      return Failed(
+          "the region sends itself a signal, and its handler runs without the CPU's trap flag. Remedy: call what the "
+          "handler does");
+    case Ending::kOldCall:
+      return Failed("the region makes a system call of 32-bit code (int $0x80 or sysenter). Remedy: use syscall");
     case Ending::kForeignTrap:
       return Failed(
           "a SIGTRAP arrived that was not a step (a breakpoint, or a signal that was sent), and may have replaced one");
@@ -140,6 +146,7 @@ uint64_t AddSaturating(uint64_t a, uint64_t b) {
 absl::Status Step(Session& session, void (*region)(void*), void* argument, const StepOptions& options,
                   uint64_t constant) {
   session.ask_thread = sys::kernel().gettid;
+  session.process = sys::kernel().getpid();
   session.thread = session.ask_thread();  // Also binds the functions that it calls.
   if (options.cpu_limit_ns != 0) {
     // HandlerNow binds its functions too.

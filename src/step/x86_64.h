@@ -12,10 +12,6 @@ namespace perfkit::step {
 
 constexpr uint64_t kTrapFlag = 0x100;  // EFLAGS.TF: a trap after each instruction (Intel SDM vol. 3, 17.3.1.4)
 
-// `syscall`: 0f 05.
-PERFKIT_IN_HANDLER constexpr bool IsSystemCall(const uint8_t* code) { return code[0] == 0x0f && code[1] == 0x05; }
-constexpr int kSystemCallSize = 2;
-
 // `cpuid`: 0f a2.
 PERFKIT_IN_HANDLER constexpr bool IsCpuid(const uint8_t* code) { return code[0] == 0x0f && code[1] == 0xa2; }
 constexpr int kCpuidSize = 2;
@@ -57,6 +53,22 @@ PERFKIT_IN_HANDLER constexpr bool IsRepeated(const uint8_t* code) {
 
 constexpr int kMaxInstructionSize = 15;
 
+// Returns the number of prefixes before an opcode of two bytes.
+PERFKIT_IN_HANDLER constexpr int PrefixesOf(const uint8_t* code) {
+  int prefixes = 0;
+  while (prefixes < kMaxInstructionSize - 2 && (IsLegacyPrefix(code[prefixes]) || IsRex(code[prefixes]))) ++prefixes;
+  return prefixes;
+}
+
+// The following are about the opcode after the prefixes. `syscall`: 0f 05.
+PERFKIT_IN_HANDLER constexpr bool IsSystemCall(const uint8_t* opcode) { return opcode[0] == 0x0f && opcode[1] == 0x05; }
+constexpr int kSystemCallSize = 2;  // Without prefixes.
+
+// Returns true for the system calls of 32-bit code, which have other numbers: `int $0x80`, cd 80; `sysenter`, 0f 34.
+PERFKIT_IN_HANDLER constexpr bool IsSystemCallOf32Bits(const uint8_t* opcode) {
+  return (opcode[0] == 0xcd && opcode[1] == 0x80) || (opcode[0] == 0x0f && opcode[1] == 0x34);
+}
+
 // Returns true if the bytes [start, end) are the one-byte instruction `opcode` with its prefixes.
 PERFKIT_IN_HANDLER constexpr bool IsOneByte(const uint8_t* start, const uint8_t* end, uint8_t opcode) {
   if (start >= end || end - start > kMaxInstructionSize) return false;
@@ -71,7 +83,9 @@ inline constexpr uint8_t kPopf = 0x9d;
 // Numbers of system calls (arch/x86/entry/syscalls/syscall_64.tbl). perfkit makes system calls only in src/sys, but a
 // measured region may make these.
 namespace number {
-inline constexpr int64_t kRtSigaction = 13, kRtSigprocmask = 14, kClone = 56, kFork = 57, kVfork = 58, kClone3 = 435;
+inline constexpr int64_t kRtSigaction = 13, kRtSigprocmask = 14, kClone = 56, kFork = 57, kVfork = 58, kClone3 = 435,
+                         kKill = 62, kRtSigqueueinfo = 129, kTkill = 200, kTgkill = 234, kRtTgsigqueueinfo = 297,
+                         kPidfdSendSignal = 424;
 }  // namespace number
 
 // Flags of clone and clone3 (include/uapi/linux/sched.h): CLONE_VM, CLONE_VFORK, CLONE_SETTLS, CLONE_CLEAR_SIGHAND.

@@ -22,6 +22,7 @@
 #include "tests/step/run.h"
 #include "tests/support/measurement.h"
 #include "tests/support/work.h"
+#include "tests/sys/in_child.h"
 
 #if defined(__x86_64__)
 
@@ -56,21 +57,48 @@ TEST_CASE("signals that arrive meanwhile are handled, and not counted", "[steppe
   CHECK(g_signals >= 50);
 }
 
-TEST_CASE("a region that sends itself a signal goes on", "[stepper]") {
-  if (testing::kSanitized) SKIP_TEST("a sanitizer runs handlers where it likes, in code of its own");
+TEST_CASE("a region that sends itself a signal goes on, without a number if it has a handler", "[stepper]") {
   OPEN_OR_SKIP(stepper);
   struct sigaction act {
   }, before{};
   act.sa_handler = OnSignal;
   sigaction(SIGUSR1, &act, &before);
-  raise(SIGUSR1);  // binds it
-  const uint64_t first = Length(*stepper, [] { raise(SIGUSR1); });
-  const uint64_t second = Length(*stepper, [] { raise(SIGUSR1); });
-  if (!testing::kSanitized) {  // whose raise does more, now and then
-    CHECK(second == first);
-    CHECK(first < 1000);  // the handler's thousand are not in it
+  g_signals = 0;
+  const auto raised = StepCall(*stepper, [] { raise(SIGUSR1); });
+  const auto sent = StepCall(*stepper, [] { kill(getpid(), SIGUSR1); });
+  const auto queued = StepCall(*stepper, [] { sigqueue(getpid(), SIGUSR1, {}); });
+  for (const auto& count : {raised, sent, queued}) {
+    CHECK(count.status().message().find("sends itself a signal") != std::string::npos);
   }
+  if (!testing::kSanitized) CHECK(g_signals == 3);  // It delays handlers.
+  act.sa_handler = SIG_IGN;
+  sigaction(SIGUSR1, &act, nullptr);
+  const auto ignored = StepCall(*stepper, [] { raise(SIGUSR1); });
+  CHECK(ignored.ok());
   sigaction(SIGUSR1, &before, nullptr);
+}
+
+// A prefix that `syscall` ignores, and the way of 32-bit code.
+TEST_CASE("system calls are known whatever their instruction", "[stepper]") {
+  OPEN_OR_SKIP(stepper);
+  const auto with_prefix = StepCall(*stepper, [] {
+    long number = SYS_getppid;
+    asm volatile(".byte 0x48; syscall" : "+a"(number)::"rcx", "r11", "memory");
+  });
+  REQUIRE(with_prefix.ok());
+  CHECK(with_prefix->system_calls == 1);
+  constexpr long kGetpidOfI386 = 20;
+  const auto ask_old = [] {
+    long answer = kGetpidOfI386;
+    asm volatile("int $0x80" : "+a"(answer)::"r8", "r9", "r10", "r11", "memory");
+    return answer == getpid();
+  };
+  if (testing::InChild(ask_old) != 0) SKIP_TEST("this kernel has no calls of 32-bit code");
+  CHECK(testing::InChild([&] {
+          bool answered = false;
+          const auto old = StepCall(*stepper, [&] { answered = ask_old(); });
+          return answered && old.status().message().find("int $0x80") != std::string::npos;
+        }) == 0);
 }
 
 TEST_CASE("blocking all signals in the region neither kills nor shows", "[stepper][law]") {

@@ -23,6 +23,7 @@
 #include "perfkit/scope.h"
 #include "perfkit/task_counter.h"
 #include "perfkit/testing.h"
+#include "perfkit/thread_slots.h"
 #include "tests/count/frame/zones.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/skip.h"
@@ -360,6 +361,25 @@ TEST_CASE("allocations of a task are those of its parts, on any thread", "[alloc
   const TaskTotals totals = task.totals();
   CHECK(totals.counts[0].value == own.calls);
   CHECK(totals.counts[1].value == own.bytes);
+}
+
+TEST_CASE("what perfkit does to attach a thread is not counted", "[measured_events]") {
+  ThreadSlots slots(kBoth);
+  TaskCounter tasks({.events = kBoth});
+  for (int i = 0; i < 20; ++i) {
+    std::thread([&] {
+      slots.Attach();
+      slots.Publish();
+    }).join();
+    std::thread([&] { tasks.AttachThread(); }).join();
+  }
+  SlotTotals totals;
+  slots.Total(totals);
+  const TaskTotals outside = tasks.Outside();
+  for (size_t i = 0; i < kBoth.size(); ++i) {
+    CHECK(totals.values[i] == 0);
+    CHECK(outside.counts[i].value == 0);
+  }
 }
 
 }  // namespace
