@@ -5,11 +5,14 @@
 //   list --probe tracepoint      opens each tracepoint too, which takes about a minute
 #include <absl/strings/str_format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "perfkit/capabilities.h"
 #include "perfkit/format.h"
@@ -64,6 +67,25 @@ std::string LineOf(const EventInfo& event) {
   return absl::StrFormat("  %-48s %-9s  %s\n", name, UsabilityName(event.usability), Finding(event));
 }
 
+// The remedies for the refused events of one category, each once.
+class Remedies {
+ public:
+  void Add(const absl::Status& usable) {
+    const std::string_view text(usable.message().data(), usable.message().size());
+    const size_t at = text.find("Remedy: ");
+    if (at == text.npos) return;
+    const std::string remedy(text.substr(at));
+    if (std::find(texts_.begin(), texts_.end(), remedy) == texts_.end()) texts_.push_back(remedy);
+  }
+  void WriteTo(tool::Output& output) {
+    for (const std::string& text : texts_) output.Write(text + "\n");
+    texts_.clear();
+  }
+
+ private:
+  std::vector<std::string> texts_;
+};
+
 const Heading* Find(const char* key) {
   for (const Heading& heading : kHeadings) {
     if (strcmp(heading.key, key) == 0) return &heading;
@@ -95,15 +117,19 @@ int main(int argc, char** argv) {
 
   tool::Output output("list");
   std::optional<EventCategory> current;
+  Remedies remedies;
   perfkit::ListEvents(
       [&](const EventInfo& event) {
         if (current != event.category) {
+          remedies.WriteTo(output);
           const char* const title = kHeadings[static_cast<size_t>(event.category)].title;
           output.Write(absl::StrFormat("%sList of %s:\n", current ? "\n" : "", title));
         }
         current = event.category;
         output.Write(LineOf(event));
+        remedies.Add(event.usable);
       },
       options);
+  remedies.WriteTo(output);
   return output.Finish() ? 0 : 1;
 }

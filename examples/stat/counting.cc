@@ -14,6 +14,16 @@ bool CountsAnything(const perfkit::CounterSet& set) {
   return false;
 }
 
+// Why no event of the set is counted. Prefers a reason that concerns the target: the kernel refuses an event that this
+// machine does not have before it checks this user's rights (Linux 6.1, kernel/events/core.c, perf_event_open).
+absl::Status WhyNothing(const perfkit::CounterSet& set) {
+  for (size_t i = 0; i < set.size(); ++i) {
+    const absl::Status reason = set.reason(i);
+    if (absl::IsPermissionDenied(reason) || absl::IsNotFound(reason)) return reason;
+  }
+  return set.reason(0);
+}
+
 // As perf names an event that it had to restrict: "cycles:u".
 std::string NameOf(const perfkit::CounterSet& set, size_t i, const perfkit::Count& count) {
   std::string name(set.name(i));
@@ -77,7 +87,7 @@ absl::StatusOr<Counting> Counting::Open(const std::string& events, const std::ve
   for (const perfkit::Target& target : targets) {
     auto set = perfkit::CounterSet::Open(*groups, target, {.require_all = false});
     if (!set.ok()) return set.status();
-    if (!CountsAnything(*set)) return set->reason(0);
+    if (!CountsAnything(*set)) return WhyNothing(*set);
     counting.sets_.push_back(*std::move(set));
   }
   counting.last_.resize(counting.sets_.size());

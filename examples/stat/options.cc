@@ -49,10 +49,15 @@ void SetInterval(Options* options) {
   options->interval = ms / 1000;
 }
 
+void SetFormat(Format format, Options* options) {
+  if (options->format != Format::kTable && options->format != format) Refuse("-x and -j exclude each other");
+  options->format = format;
+}
+
 void SetSeparator(Options* options) {
   const std::string_view text = optarg;
   Want(!text.empty(), "-x", "a separator");
-  options->format = Format::kCsv;
+  SetFormat(Format::kCsv, options);
   options->separator = text == "\\t" ? "\t" : text;
 }
 
@@ -110,7 +115,7 @@ Options ParseOptions(int argc, char** argv) {
       case 'I': SetInterval(&options); break;
       case 'r': Want(tool::ParseNumber(optarg, 1, &options.runs), "-r", "a number of runs"); break;
       case 'x': SetSeparator(&options); break;
-      case 'j': options.format = Format::kJson; break;
+      case 'j': SetFormat(Format::kJson, &options); break;
       case 'o': options.output = optarg; break;
       case kVerbose: options.verbose = true; break;
       case 'h': exit(tool::PrintText("stat", kUsage) ? 0 : 2);

@@ -1,7 +1,9 @@
 // Runs list as anyone would, and holds its words against the kernel's own numbers of events.
 #include <linux/perf_event.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -63,6 +65,31 @@ TEST_CASE("hardware events are told as perf stat tells them", "[list]") {
   if (perf.exit_code != 0 || perf.output.empty()) SKIP_TEST("perf is not here");
   const bool theirs = perf.output.find("not supported") == std::string::npos;
   CHECK((LineOf(List("hw"), "instructions").find(" counts ") != std::string::npos) == theirs);
+}
+
+TEST_CASE("tracepoints that this user cannot look up are one refused line, with the remedy", "[list]") {
+  const bool readable = access("/sys/kernel/tracing/events/sched", R_OK) == 0 ||
+                        access("/sys/kernel/debug/tracing/events/sched", R_OK) == 0;
+  if (readable) SKIP_TEST("tracefs can be read here");
+  const Run run = List("tracepoint");
+  CHECK(run.exit_code == 0);
+  CHECK(Events(run) == 1);
+  CHECK(LineOf(run, "sched:sched_switch").find(" refused ") != std::string::npos);
+  CHECK(LineOf(run, "sched:sched_switch").find("tracefs") != std::string::npos);
+  CHECK(Says(run, "\nRemedy: "));
+}
+
+TEST_CASE("the remedy for many refused events is there once", "[list]") {
+  const Run run = List("hw cache");
+  if (!Says(run, " refused ")) SKIP_TEST("all events can be used here");
+  std::istringstream lines(run.output);
+  std::set<std::string> remedies;
+  std::string category;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("List of ")) category = line;
+    if (line.starts_with("Remedy: ")) CHECK(remedies.insert(category + line).second);
+  }
+  CHECK_FALSE(remedies.empty());
 }
 
 TEST_CASE("what it does not know it refuses", "[list]") {

@@ -360,12 +360,15 @@ int Rate() {
   return file >> most ? std::min(most, 10'000) : 10'000;
 }
 
-// One run of the demo, which samples itself; perf attaches to it, samples it within that time, and then it is ended.
+// One run of the demo. Both attach to it at the same time, after its start, whose functions are others, for as long.
 void SampleByBoth(const std::string& event, const std::string& folder, Samples& ours, Samples& theirs) {
   const std::string data = folder + "/perf.data", ours_is = folder + "/ours.folded", rate = std::to_string(Rate());
-  const Run run = RunCommand(RECORD " -e " + event + " -f " + rate + " --duration 60 --no-inline --no-demangle -o " +
-                             ours_is + " > " + folder + "/report & sleep 0.5; perf record -B -q -o " + data + " -e " +
-                             event + " -F " + rate + " -p $! -- sleep 5; code=$?; kill -INT $!; wait $! && exit $code");
+  const std::string sampled = event + " -p $demo ";
+  const Run run =
+      RunCommand(RECORD " -f 10 --duration 60 -o " + folder + "/demo.folded > " + folder +
+                 "/demo & demo=$!; sleep 2; " RECORD " -f " + rate + " --duration 5 --no-inline --no-demangle -o " +
+                 ours_is + " -e " + sampled + "> " + folder + "/report & perf record -B -q -o " + data + " -F " + rate +
+                 " -e " + sampled + "-- sleep 5; code=$?; wait $! && kill -INT $demo && wait $demo && exit $code");
   INFO(run.output);
   REQUIRE(run.exit_code == 0);
   AddFolded(ours_is, ours);
@@ -373,9 +376,8 @@ void SampleByBoth(const std::string& event, const std::string& folder, Samples& 
   AddPerfReport(RunCommand("perf report -i " + data + columns).output, theirs);
 }
 
-// Both look at the same run at the same time, and their ticks have nothing to do with each other: what differs is
-// chance, and becomes less with more samples. Two points are three standard deviations of the hottest function (three
-// tenths of all) with 10,000 samples. An idle machine takes more in a second than a busy one in all rounds.
+// Their ticks have nothing to do with each other: what differs is chance, and becomes less with more samples. Two points
+// are three standard deviations of the hottest function (three tenths of all) with 10,000 samples.
 TEST_CASE("record and perf report agree on every function above 2 %, within 2 points", "[record][measurement]") {
   const perfkit::testing::TempFolder folder;
   const std::string event = geteuid() == 0 ? "cpu-clock" : "cpu-clock:u";

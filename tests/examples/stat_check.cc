@@ -107,6 +107,7 @@ TEST_CASE("words that contradict each other are refused", "[stat]") {
   CHECK(Says(Stat("--cpu 0 -t 1 -d 1"), "say one of them"));
   CHECK(Says(Stat("-r 2 -I 10 true"), "exclude each other"));
   CHECK(Says(Stat("-r 2 -p 1"), "requires a command"));
+  for (const char* both : {"-j -x , true", "-x , -j true"}) CHECK(Says(Stat(both), "-x and -j exclude each other"));
 }
 
 TEST_CASE("a second list of events adds to the first", "[stat]") {
@@ -349,6 +350,30 @@ TEST_CASE("what has no number is told as such in CSV and JSON, with its reason",
   CHECK(Says(json, "\"event\" : \"page-faults"));
   CHECK(Says(json, "{\"counter-value\" : \"<not counted>\""));
   CHECK(Says(json, "\"reason\" : \""));
+}
+
+TEST_CASE("each line of JSON is an object, at intervals and for runs", "[stat]") {
+  const perfkit::testing::TempFolder folder;
+  folder.Write("/check.cmake",
+               "file(READ ${FILE} text)\n"
+               "set(count 0)\n"
+               "while(text MATCHES \"^([^\\n]*)\\n(.*)$\")\n"
+               "  set(line \"${CMAKE_MATCH_1}\")\n"
+               "  set(text \"${CMAKE_MATCH_2}\")\n"
+               "  string(JSON event GET \"${line}\" event)\n"
+               "  string(JSON value GET \"${line}\" counter-value)\n"
+               "  math(EXPR count \"${count} + 1\")\n"
+               "endwhile()\n"
+               "message(\"lines: ${count}, rest: '${text}'\")\n");
+  for (const char* arguments : {"-I 20 -e page-faults:u,cycles,task-clock:u sleep 0.1",
+                                "-r 2 -e page-faults:u,cycles,task-clock:u true", "-e page-faults:u true"}) {
+    const std::string file = folder.path() + "/json";
+    CHECK(Stat("-j -o " + file + " " + arguments).exit_code == 0);
+    const Run check = RunCommand(CMAKE " -DFILE=" + file + " -P " + folder.path() + "/check.cmake 2>&1");
+    INFO(arguments << "\n" << check.output);
+    CHECK(check.exit_code == 0);
+    CHECK((Says(check, "lines: ") && Says(check, "rest: ''") && !Says(check, "lines: 0,")));
+  }
 }
 
 TEST_CASE("a separator within a name is quoted", "[stat]") {

@@ -1,10 +1,15 @@
 // Runs all tools where they cannot write, with wrong arguments, and as a supervisor may start them. Their exit codes
 // and their words must tell.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
+#include "tests/support/as_user.h"
 #include "tests/support/run.h"
+#include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 
 namespace {
@@ -157,6 +162,23 @@ TEST_CASE("the programs without options have a help, and take no more arguments 
       CHECK(told.exit_code == 0);
       CHECK(told.output.starts_with("usage: "));
     }
+  }
+}
+
+TEST_CASE("stat blames this user's rights, not an event that the machine lacks", "[tool_exit]") {
+  struct stat first {};
+  if (stat("/proc/1", &first) != 0 || first.st_uid != 0) SKIP_TEST("process 1 is not root's");
+  const std::string uid = std::to_string(perfkit::testing::OrdinaryUid());
+  const std::string as_user = "setpriv --reuid=" + uid + " --regid=" + uid + " --clear-groups ";
+  for (const std::string events : {"cycles,page-faults", "page-faults,cycles"}) {
+    const Run run = RunCommand((geteuid() == 0 ? as_user : "") + "timeout 60 " STAT " -d 0.1 -p 1 -e " + events);
+    if (run.exit_code == 126 || run.exit_code == 127) SKIP_TEST("an ordinary user cannot run stat here");
+    if (Count(run, "every perf_event_open") + Count(run, "to privileged processes only") != 0)
+      SKIP_TEST("perf events are closed to ordinary users");
+    INFO(events << ": " << run.output);
+    CHECK(run.exit_code == 2);
+    CHECK(Count(run, "belongs to another user") == 1);
+    CHECK(Count(run, "no PMU") == 0);
   }
 }
 

@@ -43,7 +43,8 @@ std::vector<ShownFunctions> InSpeedscope(const Profile& profile, const std::stri
     const std::string which =
         events == 1 ? "Symbol Name" : "(" + std::to_string(i) + "/" + std::to_string(events) + ")";
     steps.push_back(WaitUntil("document.body.innerText.includes('" + which + "')"));
-    steps.push_back(WaitUntil("document.body.innerText.includes('Symbol Name')"));
+    // The head of the table comes before its rows.
+    steps.push_back(WaitUntil(rows + ".some(row => row.length == 3 && row[1].includes(' ('))"));
     steps.push_back(Eval(rows));
     steps.push_back({{"key", "n"}});
   }
