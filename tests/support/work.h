@@ -7,8 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "src/base/sanitizers.h"
 
@@ -120,11 +122,18 @@ inline uint64_t PreemptionsByUsage() {
   return static_cast<uint64_t>(usage.ru_nivcsw);
 }
 
-// Leaves the CPU at least `times` times. A short sleep may end before its thread has left the CPU, if a host or another
-// thread takes the CPU away meanwhile: only the kernel's own counters show a switch.
+// Leaves the CPU at least `times` times. A short sleep may end before its thread has left the CPU, because a host takes
+// the CPU away meanwhile, or always: only the kernel's own counters show a switch, and without one, sleeps get longer.
 inline void SwitchAway(int times = 1) {
-  const uint64_t enough = SwitchesByUsage() + static_cast<uint64_t>(times);
-  while (SwitchesByUsage() < enough) Sleep(1000);
+  constexpr long kLongestNs = 1'000'000;
+  long ns = 1000;
+  uint64_t switches = SwitchesByUsage();
+  const uint64_t enough = switches + static_cast<uint64_t>(times);
+  while (switches < enough) {
+    Sleep(ns);
+    const uint64_t before = std::exchange(switches, SwitchesByUsage());
+    if (switches == before) ns = std::min(2 * ns, kLongestNs);
+  }
 }
 
 // Waits until the kernel has released this process's thread `tid`, including perf's records of its end. pthread_join
