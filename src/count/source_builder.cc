@@ -201,7 +201,7 @@ absl::Status SourceBuilder::OpenClock(size_t i) {
   const bool has_switch_ring = clock_has_switch_ring_ && i == clock_slot_;
   std::optional<open::LiveRing> clock;
   if (!has_switch_ring) {
-    absl::StatusOr<open::LiveRing> opened = open::LiveRing::Open(RequestFor(i), 0, rights_);
+    absl::StatusOr<open::LiveRing> opened = open::LiveRing::Open(InlineRequestFor(i), 0, rights_);
     if (!opened.ok()) return opened.status();
     clock = *std::move(opened);
   }
@@ -217,6 +217,7 @@ absl::Status SourceBuilder::OpenClock(size_t i) {
   } else {
     source_->base_.SetClock(*std::move(clock), quick_read_ticks);
   }
+  Began(*source_->base_.clock());
   plan.page = source_->base_.clock()->page();
   return absl::OkStatus();
 }
@@ -233,14 +234,15 @@ bool SourceBuilder::ClockCarriesSwitches() const {
 absl::Status SourceBuilder::NeedSwitchRing() {
   if (source_->base_.switch_ring()) return absl::OkStatus();
   const auto open_ring = [&] {
-    return clock_has_switch_ring_ ? OpenWithSwitchRing(RequestFor(clock_slot_), detailed_switches_, rights_)
-                                  : OpenSwitchRing(detailed_switches_, rights_);
+    return clock_has_switch_ring_ ? OpenWithSwitchRing(InlineRequestFor(clock_slot_), detailed_switches_, rights_)
+                                  : OpenSwitchRing(detailed_switches_, rights_, inline_fd_);
   };
   clock_has_switch_ring_ = ClockCarriesSwitches();
   absl::StatusOr<open::LiveRing> ring = open_ring();
   if (!ring.ok() && std::exchange(clock_has_switch_ring_, false)) ring = open_ring();
   if (!ring.ok()) return ring.status();
   source_->base_.SetSwitchRing(*std::move(ring));
+  Began(*source_->base_.switch_ring());
   UsePage(source_->base_.switch_ring()->page());
   return absl::OkStatus();
 }
@@ -270,7 +272,7 @@ absl::Status SourceBuilder::OpenPeriodOne(size_t i) {
   if (!tells_epochs) {
     if (absl::Status status = NeedEpochPage(); !status.ok()) return status;
   }
-  open::OpenRequest request = RequestFor(i);
+  open::OpenRequest request = InlineRequestFor(i);
   request.attr.sample_period_or_freq = 1;
   request.attr.sample_type = sys::kSampleRead;
   request.attr.write_backward = 1;
@@ -283,6 +285,7 @@ absl::Status SourceBuilder::OpenPeriodOne(size_t i) {
   detail::ReadPlan& plan = source_->plan_;
   plan.rings[plan.ring_count++] = {&ring->page()->data_head, ring->data().data(),
                                    static_cast<uint32_t>(ring->data().size() - 1), static_cast<uint8_t>(i)};
+  Began(*ring);
   source_->rings_.push_back(*std::move(ring));
   return absl::OkStatus();
 }
@@ -295,9 +298,7 @@ absl::Status SourceBuilder::OpenUsage(size_t i) {
   const bool given = event(i).privilege_given;
   const bool one_half =
       given ? event(i).exclude_kernel != event(i).exclude_user : options_.user_only && CanBeUserOnly(event(i));
-  if (one_half) {
-    return NoSuchPath(i, ReadPath::kUsage);
-  }
+  if (one_half) return NoSuchPath(i, ReadPath::kUsage);
   slot(i).usage_field = *field;
   source_->usage_mask_ |= 1u << i;
   source_->usage_fields_ |= BitOf(*field);

@@ -79,6 +79,14 @@ class SourceBuilder {
   bool CountsThreads() const { return target_.kind != Target::Kind::kCpu && target_.kind != Target::Kind::kSystem; }
   Source::Slot& slot(size_t i) { return source_->slots_[i]; }
   const EventConfig& event(size_t i) const { return source_->slots_[i].event; }
+  open::OpenRequest InlineRequestFor(size_t i) const {
+    open::OpenRequest request = RequestFor(i);
+    request.group_fd = inline_fd_;
+    return request;
+  }
+  void Began(const open::LiveRing& event) {
+    if (inline_fd_ < 0) inline_fd_ = event.fd();
+  }
   std::string Asked(size_t i) const {
     return absl::StrFormat("event '%s' on %s", event(i).name, open::Describe(target_));
   }
@@ -95,6 +103,7 @@ class SourceBuilder {
   static constexpr size_t kNoSlot = ~size_t{0};
   size_t clock_slot_ = kNoSlot;         // A task-clock that can be the time of a group.
   bool clock_has_switch_ring_ = false;  // The event of the switch ring is that task-clock.
+  int inline_fd_ = -1;  // Of the first event that is read inline. The others are of its group, which is switched faster.
   GroupFormat format_;
   std::vector<size_t> open_groups_;  // Indices of Source::groups_ that accept further events: one for each set of CPUs.
 };

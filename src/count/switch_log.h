@@ -36,8 +36,8 @@ struct SwitchRecord {
 };
 static_assert(sizeof(SwitchRecord) == 32);
 
-// Opens the ring of the calling thread's switches.
-absl::StatusOr<open::LiveRing> OpenSwitchRing(bool detailed, const sys::LazyRights& rights);
+// Opens the ring of the calling thread's switches, in the group of `group_fd` unless that is -1 (LiveRing::Open).
+absl::StatusOr<open::LiveRing> OpenSwitchRing(bool detailed, const sys::LazyRights& rights, int group_fd = -1);
 
 // Opens `request`, a software event of the calling thread that counts, with that ring: one event costs a switch less
 // than two.

@@ -16,6 +16,9 @@ absl::StatusOr<LiveRing> LiveRing::Open(const OpenRequest& request, uint32_t dat
   OpenRequest opened = request;
   opened.attr.disabled = (request.attr.sample_type & sys::kSampleRead) != 0;
   absl::StatusOr<OpenedEvent> event = OpenEvent(opened, rights);
+  if (absl::IsInvalidArgument(event.status()) && std::exchange(opened.group_fd, -1) >= 0) {
+    event = OpenEvent(opened, rights);
+  }
   if (!event.ok()) return event.status();
   absl::StatusOr<LiveRing> ring = Map(*std::move(event), data_pages, request.asked, rights);
   if (ring.ok() && opened.attr.disabled != 0 && sys::kernel().ioctl(ring->fd(), sys::kIocEnable, 0) != 0) {

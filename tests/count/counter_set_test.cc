@@ -15,6 +15,7 @@
 #include "perfkit/scope.h"
 #include "tests/count/sets.h"
 #include "tests/support/as_user.h"
+#include "tests/support/fake_kernel.h"
 #include "tests/support/work.h"
 
 namespace perfkit {
@@ -30,6 +31,21 @@ TEST_CASE("four software events are read without the kernel", "[counter_set]") {
   CHECK(set.path(1) == ReadPath::kRing);
   CHECK(set.path(2) == ReadPath::kRing);
   CHECK(set.name(1) == "page-faults");
+}
+
+// Each event of its own, with a context of several, costs a thread more at each switch: bench/count/switch_cases.cc.
+TEST_CASE("events that are read without the kernel are one group of it", "[counter_set]") {
+  static int alone, in_group;
+  alone = in_group = 0;
+  testing::FakeKernel fake;
+  fake.below().perf_event_open = [](const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group, unsigned long flags) {
+    const int fd = sys::kLinux.perf_event_open(attr, pid, cpu, group, flags);
+    if (fd >= 0) ++(group < 0 ? alone : in_group);
+    return fd;
+  };
+  const CounterSet set = MustOpen(kFour);
+  CHECK(alone == 1);
+  CHECK(in_group >= 1);  // 2 if this user may have migrations by the kernel, not by records of switches.
 }
 
 TEST_CASE("faults that the program takes equal the pages that it touches", "[counter_set]") {

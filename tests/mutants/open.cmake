@@ -34,3 +34,6 @@ mutant(kernel_breakpoints_take_perfmon FILE src/open/explain.cc TEST open_test C
 mutant(last_error_is_quoted FILE src/open/explain.cc TEST open_test CASES "[explain]"
        FROM [[const int said = is_denial ? refusal.first_error : refusal.error;]] TO [[const int said = refusal.error;]]
        SAYS "A refusal for want of a right quotes EINVAL, of the retry for user space only.")
+mutant(refused_group_is_an_error FILE src/open/live_ring.cc TEST open_test CASES "[live_ring]"
+       FROM [[if (absl::IsInvalidArgument(event.status()) && std::exchange(]] TO [[if (absl::IsNotFound(event.status()) && std::exchange(]]
+       SAYS "Where the kernel refuses the group, nothing is counted inline.")

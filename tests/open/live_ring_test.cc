@@ -2,9 +2,11 @@
 #include "src/open/live_ring.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <memory>
 
 #include "perfkit/count.h"
 #include "tests/support/fake_kernel.h"
@@ -67,6 +69,40 @@ TEST_CASE("records have the whole count of an event", "[live_ring]") {
   fake.FailAll(testing::Call::kIoctl, EACCES);
   CHECK_FALSE(LiveRing::Open(request, 1, sys::ReadRights()).ok());
   CHECK(LiveRing::Open(FaultRequest(), 1, sys::ReadRights()).ok());  // Its head counts.
+}
+
+// Requires that the ring counts the faults of touching pages.
+void CheckFaults(const LiveRing& ring) {
+  testing::FreshPages memory(50);
+  const uint64_t before = ring.head();
+  memory.Touch(0, 50);
+  CHECK(testing::AreFaultsOf((ring.head() - before) / 8, 50));
+}
+
+int g_in_groups = 0;  // Events that were opened in a group, or refused in one.
+
+TEST_CASE("an event of a group counts, and goes on when the first of the group is closed", "[live_ring]") {
+  testing::FakeKernel fake;
+  const bool is_refused = GENERATE(false, true);
+  g_in_groups = 0;
+  fake.below().perf_event_open = [](const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group, unsigned long flags) {
+    g_in_groups += group >= 0 ? 1 : 0;
+    return sys::kLinux.perf_event_open(attr, pid, cpu, group, flags);
+  };
+  OpenRequest request = FaultRequest();
+  {
+    auto first = std::make_unique<LiveRing>(LiveRing::Open(FaultRequest(), 1, sys::ReadRights()).value());
+    request.group_fd = first->fd();
+    if (is_refused) request.cpu = sched_getcpu();  // Not that of the group.
+    const auto ring = LiveRing::Open(request, 1, sys::ReadRights());
+    REQUIRE(ring.ok());
+    CHECK(g_in_groups > 0);
+    if (!is_refused) CheckFaults(*ring);
+    CheckFaults(*first);
+    first.reset();
+    if (!is_refused) CheckFaults(*ring);
+  }
+  CHECK(fake.Leaks() == "");
 }
 
 TEST_CASE("a page alone has no data", "[live_ring]") {

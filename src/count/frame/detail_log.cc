@@ -13,8 +13,9 @@ namespace {
 
 constexpr size_t kFaultRingBytes = 64 << 10;  // 1,638 faults of 40 bytes, whatever the size of a page.
 
-absl::StatusOr<open::LiveRing> OpenFaultRing(const sys::LazyRights& rights) {
+absl::StatusOr<open::LiveRing> OpenFaultRing(const sys::LazyRights& rights, int group_fd) {
   open::OpenRequest request;
+  request.group_fd = group_fd;
   request.attr.type = sys::kTypeSoftware;
   request.attr.config = sys::kSwPageFaults;
   request.attr.sample_period_or_freq = 1;
@@ -34,7 +35,7 @@ void DetailLog::Open() {
   const sys::ForkBlocker fork_blocker;
   const sys::LazyRights rights;
   if (absl::StatusOr<open::LiveRing> ring = OpenSwitchRing(true, rights); ring.ok()) switches_ = *std::move(ring);
-  if (absl::StatusOr<open::LiveRing> ring = OpenFaultRing(rights); ring.ok()) faults_ = *std::move(ring);
+  if (absl::StatusOr<open::LiveRing> ring = OpenFaultRing(rights, switches_ ? switches_->fd() : -1); ring.ok()) faults_ = *std::move(ring);
 }
 
 void DetailLog::Close() {
