@@ -16,11 +16,9 @@
 
 #include "absl/strings/str_format.h"
 #include "perfkit/detail/sample_fields.h"
-#include "src/base/number.h"
-#include "src/base/text.h"
 #include "src/open/variation.h"
 #include "src/proc/threads.h"
-#include "src/sys/files.h"
+#include "src/sys/max_sample_rate.h"
 #include "src/sys/perf_error.h"
 
 namespace perfkit::open {
@@ -31,12 +29,6 @@ using sys::Explanation;
 
 constexpr char kWatchKernel[] =
     "sysctl kernel.perf_event_paranoid=1, or grant CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)";
-
-std::optional<uint64_t> Setting(const char* name) {
-  const auto text = sys::ReadFile(absl::StrFormat("/proc/sys/kernel/%s", name), 64);
-  if (!text.ok()) return std::nullopt;
-  return base::ParseNumber(base::Trim(*text));
-}
 
 bool IsBreakpointOfKernel(const sys::PerfEventAttr& attr) {
   return attr.type == sys::kTypeBreakpoint && static_cast<int64_t>(attr.config1) < 0;
@@ -278,14 +270,13 @@ class Investigation {
   std::optional<Explanation> ExplainValue() const {
     const sys::PerfEventAttr& attr = refused_.attr;
     const uint64_t rate = attr.sample_period_or_freq;
-    const std::optional<uint64_t> most = Setting("perf_event_max_sample_rate");
+    const std::optional<uint64_t> most = sys::MaxSampleRate();
     if (attr.freq != 0 && most && rate > *most) {
-      return Explanation{
-          Code::kInvalidArgument,
-          absl::StrFormat("%d samples a second exceed kernel.perf_event_max_sample_rate, %d, "
-                          "which the kernel lowers if samples take too long",
-                          rate, *most),
-          absl::StrFormat("ask for at most Frequency{%d}, or raise kernel.perf_event_max_sample_rate", *most)};
+      return Explanation{Code::kInvalidArgument,
+                         absl::StrFormat("%d samples a second exceed kernel.perf_event_max_sample_rate, %d, "
+                                         "which the kernel lowers if samples take too long",
+                                         rate, *most),
+                         absl::StrFormat("ask for at most Frequency{%d}, or %s", *most, sys::RaiseMaxSampleRate())};
     }
     if (attr.freq == 0 && rate >> 63 != 0) {
       return Explanation{Code::kInvalidArgument, absl::StrFormat("a period of %d is 2^63 or more", rate),

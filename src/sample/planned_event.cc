@@ -12,9 +12,8 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "src/base/number.h"
 #include "src/event/tracepoint.h"
-#include "src/sys/files.h"
+#include "src/sys/max_sample_rate.h"
 #include "src/sys/perf_abi.h"
 
 namespace perfkit::sample {
@@ -37,14 +36,6 @@ uint64_t Longer(uint64_t period, uint32_t times) {
 
 absl::Status RefuseRate(std::string text) { return absl::Status(absl::StatusCode::kInvalidArgument, std::move(text)); }
 
-// Returns kernel.perf_event_max_sample_rate. The kernel checks it when an event with a frequency is opened, but not
-// when the rate of a clock is changed later, which is a period by then.
-std::optional<uint64_t> HighestFrequency() {
-  const absl::StatusOr<std::string> text = sys::ReadFile("/proc/sys/kernel/perf_event_max_sample_rate");
-  if (!text.ok()) return std::nullopt;
-  return base::ParseNumber<uint64_t>(std::string_view(*text).substr(0, text->find('\n')));
-}
-
 }  // namespace
 
 bool IsHardware(const EventConfig& config) {
@@ -56,7 +47,7 @@ bool IsHardware(const EventConfig& config) {
 SampleRate DefaultRate(const EventConfig& config, bool clock) {
   constexpr uint64_t kDefaultHz = Frequency().hz;
   if (!clock && !IsHardware(config)) return Period{1};
-  return Frequency{std::clamp<uint64_t>(HighestFrequency().value_or(kDefaultHz), 1, kDefaultHz)};
+  return Frequency{std::clamp<uint64_t>(sys::MaxSampleRate().value_or(kDefaultHz), 1, kDefaultHz)};
 }
 
 SampleRate Rarer(const SampleRate& rate, uint32_t times) {
@@ -79,12 +70,12 @@ absl::Status CheckRate(const EventConfig& config, const SampleRate& rate) {
     return RefuseRate(absl::StrFormat("event '%s': a period of %d is too long. Remedy: ask for at most %d.",
                                       config.name, value, kLongestPeriod));
   }
-  const std::optional<uint64_t> highest = HighestFrequency();
+  const std::optional<uint64_t> highest = sys::MaxSampleRate();
   if (!highest || value <= *highest) return absl::OkStatus();
   return RefuseRate(
       absl::StrFormat("event '%s': %d samples a second exceed kernel.perf_event_max_sample_rate, %d. "
-                      "Remedy: ask for a lower frequency, or raise it (sysctl, as root).",
-                      config.name, value, *highest));
+                      "Remedy: ask for a lower frequency, or %s.",
+                      config.name, value, *highest, sys::RaiseMaxSampleRate()));
 }
 
 // If an event counts n at once, the kernel takes n samples at a period of 1 (perf_swevent_overflow), and throttles the

@@ -56,6 +56,7 @@ void PrepareSystem() {
   setrlimit(RLIMIT_NOFILE, &descriptors);
   sleep(1);  // So that no clock of the machine is 0.
   setenv("PATH", "/bin", 1);
+  setenv("PERFKIT_OWN_MACHINE", "1", 1);  // Tests may change its settings: tests/open/settings_test.cc.
   setenv("HOME", "/tmp", 1);
 }
 

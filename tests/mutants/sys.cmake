@@ -87,3 +87,6 @@ mutant(children_take_user_time FILE src/sys/process.cc TEST open_test CASES "[ch
 mutant(calls_are_cancellation_points FILE src/sys/uncancelled.h TEST session_test CASES "[cancel]"
        FROM [[PTHREAD_CANCEL_DISABLE, &before_]] TO [[PTHREAD_CANCEL_ENABLE, &before_]]
        SAYS "A thread that is cancelled, and then destroys a set, ends the process.")
+mutant(rate_is_raised_in_vain FILE src/sys/max_sample_rate.cc TEST sys_test CASES "[max_sample_rate]"
+       FROM [[if (percent == 0 || percent == 100)]] TO [[if (percent == 0 && percent == 100)]]
+       SAYS "A remedy that the kernel refuses is advised.")

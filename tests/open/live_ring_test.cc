@@ -85,7 +85,8 @@ TEST_CASE("an event of a group counts, and goes on when the first of the group i
   testing::FakeKernel fake;
   const bool is_refused = GENERATE(false, true);
   g_in_groups = 0;
-  fake.below().perf_event_open = [](const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group, unsigned long flags) {
+  fake.below().perf_event_open = [](const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group,
+                                    unsigned long flags) {
     g_in_groups += group >= 0 ? 1 : 0;
     return sys::kLinux.perf_event_open(attr, pid, cpu, group, flags);
   };
