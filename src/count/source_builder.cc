@@ -217,7 +217,7 @@ absl::Status SourceBuilder::OpenClock(size_t i) {
   } else {
     source_->base_.SetClock(*std::move(clock), quick_read_ticks);
   }
-  Began(*source_->base_.clock());
+  LeadUnlessLed(*source_->base_.clock());
   plan.page = source_->base_.clock()->page();
   return absl::OkStatus();
 }
@@ -235,14 +235,14 @@ absl::Status SourceBuilder::NeedSwitchRing() {
   if (source_->base_.switch_ring()) return absl::OkStatus();
   const auto open_ring = [&] {
     return clock_has_switch_ring_ ? OpenWithSwitchRing(InlineRequestFor(clock_slot_), detailed_switches_, rights_)
-                                  : OpenSwitchRing(detailed_switches_, rights_, inline_fd_);
+                                  : OpenSwitchRing(detailed_switches_, rights_, leader_fd_);
   };
   clock_has_switch_ring_ = ClockCarriesSwitches();
   absl::StatusOr<open::LiveRing> ring = open_ring();
   if (!ring.ok() && std::exchange(clock_has_switch_ring_, false)) ring = open_ring();
   if (!ring.ok()) return ring.status();
   source_->base_.SetSwitchRing(*std::move(ring));
-  Began(*source_->base_.switch_ring());
+  LeadUnlessLed(*source_->base_.switch_ring());
   UsePage(source_->base_.switch_ring()->page());
   return absl::OkStatus();
 }
@@ -285,7 +285,7 @@ absl::Status SourceBuilder::OpenPeriodOne(size_t i) {
   detail::ReadPlan& plan = source_->plan_;
   plan.rings[plan.ring_count++] = {&ring->page()->data_head, ring->data().data(),
                                    static_cast<uint32_t>(ring->data().size() - 1), static_cast<uint8_t>(i)};
-  Began(*ring);
+  LeadUnlessLed(*ring);
   source_->rings_.push_back(*std::move(ring));
   return absl::OkStatus();
 }

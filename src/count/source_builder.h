@@ -81,11 +81,12 @@ class SourceBuilder {
   const EventConfig& event(size_t i) const { return source_->slots_[i].event; }
   open::OpenRequest InlineRequestFor(size_t i) const {
     open::OpenRequest request = RequestFor(i);
-    request.group_fd = inline_fd_;
+    request.group_fd = leader_fd_;
     return request;
   }
-  void Began(const open::LiveRing& event) {
-    if (inline_fd_ < 0) inline_fd_ = event.fd();
+  // `event` is kept.
+  void LeadUnlessLed(const open::LiveRing& event) {
+    if (leader_fd_ < 0) leader_fd_ = event.fd();
   }
   std::string Asked(size_t i) const {
     return absl::StrFormat("event '%s' on %s", event(i).name, open::Describe(target_));
@@ -103,7 +104,8 @@ class SourceBuilder {
   static constexpr size_t kNoSlot = ~size_t{0};
   size_t clock_slot_ = kNoSlot;         // A task-clock that can be the time of a group.
   bool clock_has_switch_ring_ = false;  // The event of the switch ring is that task-clock.
-  int inline_fd_ = -1;  // Of the first event that is read inline. The others are of its group, which is switched faster.
+  // Of the first event that is read inline. The later ones join its group: the kernel switches a group faster.
+  int leader_fd_ = -1;
   GroupFormat format_;
   std::vector<size_t> open_groups_;  // Indices of Source::groups_ that accept further events: one for each set of CPUs.
 };

@@ -38,7 +38,8 @@ TEST_CASE("events that are read without the kernel are one group of it", "[count
   static int alone, in_group;
   alone = in_group = 0;
   testing::FakeKernel fake;
-  fake.below().perf_event_open = [](const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group, unsigned long flags) {
+  fake.below().perf_event_open = [](const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group,
+                                    unsigned long flags) {
     const int fd = sys::kLinux.perf_event_open(attr, pid, cpu, group, flags);
     if (fd >= 0) ++(group < 0 ? alone : in_group);
     return fd;

@@ -149,5 +149,5 @@ mutant(first_path_is_the_reason FILE src/count/source_builder.cc TEST count_test
       }]]
        SAYS "An ordinary user's migrations that lack a descriptor say that they cannot be read by a ring.")
 mutant(each_event_is_alone FILE src/count/source_builder.h TEST count_test CASES "[counter_set]"
-       FROM [[if (inline_fd_ < 0) inline_fd_ = event.fd();]] TO [[if (inline_fd_ > 0) inline_fd_ = event.fd();]]
+       FROM [[if (leader_fd_ < 0) leader_fd_ = event.fd();]] TO [[if (leader_fd_ > 0) leader_fd_ = event.fd();]]
        SAYS "Each event costs its thread a third of a microsecond more at a switch.")

@@ -16,8 +16,8 @@
 
 namespace perfkit::testing {
 
-// As long as it lives, runs `work` in handlers on the thread that made it, `us` after the previous one ended, so that the
-// thread makes progress however slow they are. Only one at a time.
+// As long as it lives, runs `work` in handlers on the thread that made it, `us` after the previous one ended, so that
+// the thread makes progress however slow they are. Only one at a time.
 class SignalStorm {
  public:
   explicit SignalStorm(void (*work)(), long us = 50) {

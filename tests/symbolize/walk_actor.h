@@ -186,7 +186,7 @@ class Actor {
                       line = absl::StrFormat("%x %x %s\n", JitAddress(slot), kSlotBytes, name);
     struct stat info {};
     const bool exists = stat(path.c_str(), &info) == 0;
-    if (exists && (by_other || info.st_uid == kOtherUser)) unlink(path.c_str());
+    if (exists && (by_other || info.st_uid != geteuid())) unlink(path.c_str());
     const int list = open(path.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0644);
     if (list < 0) return Failed(path.c_str(), std::strerror(errno));
     const bool written = (!by_other || fchown(list, kOtherUser, kOtherUser) == 0) &&
