@@ -4,6 +4,7 @@
 #include "src/sample/plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -183,7 +184,7 @@ absl::Status Plan::CheckOptions() const {
     return Wrong(
         absl::StrFormat("SamplerOptions::ring_bytes: %d. Remedy: at most %d.", options_.ring_bytes, kLargestRing));
   }
-  if (!(options_.cpu_budget >= 0)) {
+  if (!std::isfinite(options_.cpu_budget) || options_.cpu_budget < 0) {
     return Wrong(
         absl::StrFormat("SamplerOptions::cpu_budget is %g. Remedy: a share of one CPU, such as 0.02, or 0 for none.",
                         options_.cpu_budget));

@@ -60,11 +60,12 @@ absl::Status SamplerRings::ChooseSize(size_t threads_or_cpus) {
         absl::StrFormat("%d rings may have %d bytes together (SamplerOptions::memory_bytes)", rings, most));
   }
   if (bytes() <= most) return absl::OkStatus();
+  const bool may_have_fewer = plan_.many_threads() && !plan_.per_cpu_rings();
+  const char* const fewer = may_have_fewer ? ", or use one ring for each CPU (Rings::kPerCpu)" : "";
   return absl::Status(
       absl::StatusCode::kResourceExhausted,
-      absl::StrFormat("%d rings of one page each are more than SamplerOptions::memory_bytes, %d. Remedy: "
-                      "raise it, or use one ring for each CPU (Rings::kPerCpu).",
-                      rings, most));
+      absl::StrFormat("%d rings of one page each are more than SamplerOptions::memory_bytes, %d. Remedy: raise it%s.",
+                      rings, most, fewer));
 }
 
 absl::Status SamplerRings::OpenOnce(const std::vector<pid_t>& tids, const std::vector<int>& cpus) {

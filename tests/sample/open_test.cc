@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <limits>
 #include <string>
 #include <thread>
 #include <utility>
@@ -54,6 +55,8 @@ TEST_CASE("options that make no sense are refused with the reason", "[sampler_op
   options.cpu_budget = -1;
   CHECK(Refused(options) ==
         "SamplerOptions::cpu_budget is -1. Remedy: a share of one CPU, such as 0.02, or 0 for none.");
+  options.cpu_budget = std::numeric_limits<double>::infinity();
+  CHECK(Has(Refused(options), "SamplerOptions::cpu_budget is inf"));
   options.cpu_budget = 0;
   options.events = {{.event = "no-such-event"}};
   CHECK(Has(Refused(options), "no-such-event"));
@@ -198,7 +201,14 @@ TEST_CASE("a ceiling on memory holds for all rings together", "[sampler_open]") 
   CHECK(sampler->ring_bytes() == 64 << 10);
   CHECK(Has(std::string(sampler->ring_status().message()), "memory_bytes"));
   options.memory_bytes = 100;
-  CHECK(absl::IsResourceExhausted(Sampler::Open(options).status()));
+  for (const auto rings : {SamplerOptions::Rings::kPerThread, SamplerOptions::Rings::kPerCpu}) {
+    options.rings = rings;
+    CHECK(absl::IsResourceExhausted(Sampler::Open(options).status()));
+    const absl::Status refused = Sampler::Open(options, Target::AllThreads()).status();
+    CHECK(absl::IsResourceExhausted(refused));
+    const bool may_have_fewer = rings == SamplerOptions::Rings::kPerThread;
+    CHECK(Has(std::string(refused.message()), "Rings::kPerCpu") == may_have_fewer);
+  }
   const auto odd = Sampler::Open(FaultOptions(5000));  // rounded up
   REQUIRE(odd.ok());
   CHECK(odd->ring_bytes() == 8192);
