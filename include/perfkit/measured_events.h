@@ -13,9 +13,9 @@ inline constexpr uint32_t kMeasuredType = 0xffff'0001;
 
 namespace event {
 
-// Calls of malloc, calloc, realloc, memalign, aligned_alloc and posix_memalign by the thread, also by operator new.
-// Requires linking perfkit::testing_alloc, or preloading libperfkit_malloc_preload.so. Measure needs neither: without
-// them it counts by uprobes or the stepper.
+// Calls of malloc, calloc, realloc, memalign, aligned_alloc, posix_memalign, valloc and pvalloc by the thread, also by
+// operator new; not those of posix_memalign with an alignment that it refuses. Requires linking perfkit::testing_alloc,
+// or preloading libperfkit_malloc_preload.so. Measure needs neither: without them it counts by uprobes or the stepper.
 inline constexpr EventType kAllocations{kMeasuredType, 1, 0, 0, "allocations"};
 // The bytes that those calls requested; for realloc the whole new size. A call that fails adds none. Requires linking
 // perfkit::testing_alloc or preloading libperfkit_malloc_preload.so, also for Measure.

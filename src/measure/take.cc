@@ -81,7 +81,8 @@ absl::StatusOr<Take> Open(MeasureBackend backend, const EventType& event, const 
 
 std::vector<AllocatorEntry> AllocatorEntries() {
   std::vector<AllocatorEntry> entries;
-  for (const char* name : {"malloc", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign"}) {
+  for (const char* name :
+       {"malloc", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign", "valloc", "pvalloc"}) {
     const void* const code = ::dlsym(RTLD_DEFAULT, name);
     const auto same = [&](const AllocatorEntry& other) { return other.code == code; };
     if (code == nullptr || std::ranges::none_of(entries, same)) entries.push_back({name, code});

@@ -49,6 +49,8 @@ void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
 void* __libc_realloc(void* memory, size_t size);
 void* __libc_memalign(size_t alignment, size_t size);
+void* __libc_valloc(size_t size);
+void* __libc_pvalloc(size_t size);
 
 void* malloc(size_t size) noexcept { return Counted(__libc_malloc(size), size); }
 
@@ -60,6 +62,10 @@ void* realloc(void* memory, size_t size) noexcept { return Counted(__libc_reallo
 void* memalign(size_t alignment, size_t size) noexcept { return Counted(__libc_memalign(alignment, size), size); }
 
 void* aligned_alloc(size_t alignment, size_t size) noexcept { return Counted(__libc_memalign(alignment, size), size); }
+
+void* valloc(size_t size) noexcept { return Counted(__libc_valloc(size), size); }
+
+void* pvalloc(size_t size) noexcept { return Counted(__libc_pvalloc(size), size); }
 
 int posix_memalign(void** out, size_t alignment, size_t size) noexcept {
   if (alignment % sizeof(void*) != 0 || (alignment & (alignment - 1)) != 0 || alignment == 0) return EINVAL;
