@@ -30,7 +30,7 @@ namespace perfkit::open {
 namespace {
 
 using testing::AsOrdinaryUser;
-using Change = void (*)(OpenRequest& request);
+using Prepare = void (*)(OpenRequest& request);
 
 // Changes settings, and sets them back. Each is a file of /proc/sys/kernel.
 class Settings {
@@ -78,32 +78,32 @@ class Settings {
 bool MachineIsOurs() { return getenv("PERFKIT_OWN_MACHINE") != nullptr && geteuid() == 0; }
 constexpr char kNotOurs[] = "settings are for the whole machine, which others use";
 
-struct Row {
+struct Level {
   const char* event;
   int64_t paranoid;  // The highest level that permits it.
-  Change change;
+  Prepare prepare;
 };
 
-void Sample(OpenRequest& request, uint64_t fields) {
+void SampleWith(OpenRequest& request, uint64_t fields) {
   request.attr.sample_period_or_freq = 1'000'000;
   request.attr.sample_type = fields;
 }
 
-const Row kRows[] = {
+const Level kLevels[] = {
     {"dummy:u", 2, [](OpenRequest&) {}},
     {"context-switches", 1, [](OpenRequest&) {}},
     {"task-clock:k", 1, [](OpenRequest&) {}},
     {"page-faults:uk", 1, [](OpenRequest&) {}},
-    {"page-faults:u", 1, [](OpenRequest& request) { Sample(request, kSamplePhysAddr); }},
+    {"page-faults:u", 1, [](OpenRequest& request) { SampleWith(request, kSamplePhysAddr); }},
     {"cpu-clock:u", 0, [](OpenRequest& request) { request.pid = -1, request.cpu = 0; }},
-    {"sched:sched_switch:u", -1, [](OpenRequest& request) { Sample(request, kSampleRaw); }},
+    {"sched:sched_switch:u", -1, [](OpenRequest& request) { SampleWith(request, kSampleRaw); }},
 };
 
-absl::Status OpenRow(const Row& row, const EventConfig& event) {
+absl::Status OpenAt(const Level& asked, const EventConfig& event) {
   OpenRequest request = RequestFor(event, 0);
   request.may_restrict_to_user = false;
-  request.asked = row.event;
-  row.change(request);
+  request.asked = asked.event;
+  asked.prepare(request);
   return OpenEvent(request, sys::ReadRights()).status();
 }
 
@@ -111,29 +111,29 @@ absl::Status OpenRow(const Row& row, const EventConfig& event) {
 TEST_CASE("the level of perf_event_paranoid that an error names permits what was asked", "[settings]") {
   if (!MachineIsOurs()) SKIP_TEST(kNotOurs);
   int met = 0;
-  for (const Row& row : kRows) {
-    const absl::StatusOr<EventConfig> event = ParseEvent(row.event);
+  for (const Level& asked : kLevels) {
+    const absl::StatusOr<EventConfig> event = ParseEvent(asked.event);
     if (!event.ok()) continue;  // Without tracefs.
     Settings settings;
-    REQUIRE(settings.Set("perf_event_paranoid", row.paranoid + 1));
-    CAPTURE(row.event, row.paranoid);
+    REQUIRE(settings.Set("perf_event_paranoid", asked.paranoid + 1));
+    CAPTURE(asked.event, asked.paranoid);
     // Only kernels with a patch of Debian's, Ubuntu's or Android's have a level 3.
-    if (row.paranoid == 2 && AsOrdinaryUser([&] { return OpenRow(row, *event).ok(); })) continue;
+    if (asked.paranoid == 2 && AsOrdinaryUser([&] { return OpenAt(asked, *event).ok(); })) continue;
     ++met;
-    for (const int64_t level : {row.paranoid + 1, int64_t{2}}) {
-      REQUIRE(settings.Set("perf_event_paranoid", std::max(level, row.paranoid + 1)));
+    for (const int64_t level : {asked.paranoid + 1, int64_t{2}}) {
+      REQUIRE(settings.Set("perf_event_paranoid", std::max(level, asked.paranoid + 1)));
       CHECK(AsOrdinaryUser([&] {
-        const absl::Status status = OpenRow(row, *event);
+        const absl::Status status = OpenAt(asked, *event);
         const std::string remedy = sys::RemedyOf(status);
-        const std::string wanted = absl::StrFormat("kernel.perf_event_paranoid=%d,", row.paranoid);
+        const std::string wanted = absl::StrFormat("kernel.perf_event_paranoid=%d,", asked.paranoid);
         const bool told = absl::IsPermissionDenied(status) && remedy.find(wanted) != std::string::npos;
         if (!told) printf("%s\n", status.ToString().c_str());
         return told;
       }));
     }
-    REQUIRE(settings.Apply(absl::StrFormat("sysctl kernel.perf_event_paranoid=%d, or", row.paranoid)));
+    REQUIRE(settings.Apply(absl::StrFormat("sysctl kernel.perf_event_paranoid=%d, or", asked.paranoid)));
     CHECK(AsOrdinaryUser([&] {
-      const absl::Status status = OpenRow(row, *event);
+      const absl::Status status = OpenAt(asked, *event);
       if (!status.ok()) printf("in vain: %s\n", status.ToString().c_str());
       return status.ok();
     }));
@@ -142,11 +142,11 @@ TEST_CASE("the level of perf_event_paranoid that an error names permits what was
 }
 
 // Opens what takes one more than a setting permits. `remedy` becomes that of its error.
-bool IsRefused(std::string_view event, Change change, std::string& remedy) {
+bool IsRefused(std::string_view event, Prepare prepare, std::string& remedy) {
   const EventConfig config = ParseEvent(event).value();
   OpenRequest request = RequestFor(config, 0);
   request.asked = std::string(event);
-  change(request);
+  prepare(request);
   const absl::Status status = OpenEvent(request, sys::ReadRights()).status();
   remedy = sys::RemedyOf(status);
   return !status.ok();
@@ -181,7 +181,7 @@ TEST_CASE("raising the highest frequency permits one that was refused, once the 
 TEST_CASE("raising the longest call chain permits one that was refused", "[settings]") {
   if (!MachineIsOurs()) SKIP_TEST(kNotOurs);
   const auto deeper = [](OpenRequest& request) {
-    Sample(request, kSampleCallchain);
+    SampleWith(request, kSampleCallchain);
     request.attr.sample_max_stack = static_cast<uint16_t>(g_one_more);
   };
   Settings settings;
