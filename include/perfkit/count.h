@@ -31,7 +31,7 @@ inline constexpr size_t kMaxEvents = 16;
 // How an event is read. CounterSet::Open chooses the cheapest path that a test shows to be correct.
 enum class ReadPath : uint8_t {
   kUserPage,       // A counter register, read in user space (rdpmc, mrs).
-  kRing,           // A ring into which each occurrence writes a record: the newest one's count, or how many there are.
+  kRing,           // A ring with a record for each occurrence: the newest sample has the count; switches are counted.
   kThreadClock,    // task-clock: extrapolated by the tick counter. cpu-migrations: from SWITCH records.
   kGroupRead,      // read(2) of a perf group.
   kUsage,          // getrusage, if perf is not permitted.
@@ -46,7 +46,7 @@ struct Validity {
   enum Flag : uint8_t {
     kNotCounted = 1,    // No count: `value` is meaningless. CounterSet::reason(i) says why.
     kSwitched = 2,      // The thread may have been off its CPU in between.
-    kMigrated = 4,      // The region ended on another CPU than it began on.
+    kMigrated = 4,      // The region ended on another CPU than it began on. Needs rseq (glibc 2.35).
     kMultiplexed = 8,   // On the PMU for a part of the time only: coverage().
     kUserOnly = 16,     // Without the kernel's work for the thread.
     kFallback = 32,     // Read by a slower path than the chosen one.
@@ -194,8 +194,8 @@ struct ReadPlan {
   };
   std::array<Word, kMaxEvents> words{};
   // A ring that the kernel writes backwards, of samples with PERF_SAMPLE_READ: the newest one is at the head, and has
-  // the event's count after its header. Their number is not the count: other samplers of the event on this thread
-  // change their size.
+  // the event's count after its header. The head does not tell how many there are: other samplers of the event on this
+  // thread change their size.
   struct Ring {
     const uint64_t* head;
     const std::byte* data;

@@ -19,13 +19,13 @@ struct SamplerRecord : RawRecord {
   bool full_stack = false;   // An extra sample that was taken for its stack: FullDumps. Leave it out of sums.
   // A sample of a software event that another sampler (of this process, or perf's) also samples on this thread. The
   // kernel prepared the sample for that sampler: its id, time, stack and registers follow that sampler's options. If
-  // that one asks for no id, as perf record does for a single event, only a time that is far off tells.
+  // that one asks for no id, as perf record does for a single event, only a time that can't be tells.
   bool foreign = false;
   // For samples: the number of events that this one represents; for clocks, of nanoseconds. The sum over an event's
   // samples without full_stack is EventAccounting::represented, if that is not 0. Those with full_stack represent the
   // same events again; their sum is in SamplerStats::full.
   uint64_t weight = 0;
-  // The record's time by SamplerOptions::clock_id; for a foreign sample whose own time can't be that, the time of the
+  // The record's time by SamplerOptions::clock_id; for a foreign sample with a time of another clock, the time of the
   // record before it in its ring. 0 for synthesized records and for live stacks.
   uint64_t time_ns = 0;
 };

@@ -41,7 +41,7 @@ class Impl;
 // How a session takes stacks.
 enum class SessionStacks : uint8_t {
   kBest,           // kLive if perfkit::dwarf is linked and the kernel permits it, else kDumps, kFramePointers or kNone.
-  kLive,           // Each thread walks its own stack when it is sampled (CallStack::Live). Stop before an exec.
+  kLive,           // Each thread walks its own stack when it is sampled (CallStack::Live). Stop it before an exec.
   kDumps,          // Copies of the stack, unwound and stitched when the rings are drained (CallStack::UserDump).
   kFramePointers,  // The kernel follows frame pointers. Stacks are short or wrong if code has none.
   kNone,           // The sampled instruction alone.
@@ -168,8 +168,8 @@ struct SessionOptions {
   // profile's. Batches include all threads, also those that `threads` and `thread_name` remove from the profile. Called
   // on the session's thread, or on the thread that calls Poll, Pause, Snapshot or Stop, destroys the session or replaces
   // it; one call at a time. New locations are named before the call, which reads files. It must not call the session,
-  // or end its thread. It should be brief, because samples are lost once the rings are full. If it throws, it is not called again, and a
-  // note says so. Requires RingMode::kStream.
+  // or end its thread. It should be brief, because samples are lost once the rings are full. If it throws, it is not
+  // called again, and a note says so. Requires RingMode::kStream.
   BatchCallback on_batch{};
   // Called by Snapshot and Stop every 10 ms while names are resolved; `done` goes from 0 to 1. It must not call the
   // session, or end its thread (pthread_exit). If it throws, it is not called again for that profile, and a note says so.
@@ -182,11 +182,11 @@ struct SessionOptions {
 class Session {
  public:
   // Starts sampling. With SessionStacks::kBest, uses the next best stacks if the kernel does not permit some;
-  // ProfileAccounting::notes says so. Errors: InvalidArgument if `interval` is out of range, another time or
-  // cpu_budget is negative, cpu_budget is infinite or NaN, memory_bytes exceeds 1 TiB, or thread_name is no pattern; if
-  // kOverwrite is combined with kWall, on_batch or keep; if wakers or preempters is set without kWall; if
-  // keep_last is set without kOverwrite, or stop_when_idle without own_thread; if keep is set without frames, or names
-  // more than 64 zones and events. ResourceExhausted if memory_bytes is too little for the rings of kOverwrite.
+  // ProfileAccounting::notes says so. Errors: InvalidArgument if `interval` is out of range; if another duration is
+  // negative; if cpu_budget is negative, infinite or NaN; if memory_bytes exceeds 1 TiB; if thread_name has an unclosed
+  // '[' or ends with a backslash; if kOverwrite is combined with kWall, on_batch or keep; if wakers or preempters is set
+  // without kWall; if keep_last is set without kOverwrite, or stop_when_idle without own_thread; if keep is set without
+  // frames, or names more than 64 zones and events. ResourceExhausted if memory_bytes is too little for the rings of kOverwrite.
   // NotFound if one of `threads` is no thread of this process. FailedPrecondition if a session runs and `replace` is
   // false. Unimplemented for kLive and kDumps without perfkit::dwarf. Unavailable if the session's thread can't be
   // started. Otherwise as Sampler::Open, if no fallback works either.

@@ -116,9 +116,9 @@ struct SymbolizerOptions {
 // Java's perf-map-agent and others). Each lookup of such a name first reads the lines that were appended to the file, in
 // about 3 us. If an address was used twice, the latest function counts. A forked process has the names of its own file;
 // for other addresses, those of its parent's file, except at addresses that the parent has used twice. The file must
-// belong to the user of that process, to root or to this process's user, and must not be a symbolic link, nor older than
-// the process: then it is that of an earlier one with the same number. After exec, the list of the program before is
-// used, too.
+// belong to the user of that process, to root or to this process's user, and must not be a symbolic link. A file
+// that is older than the process is ignored: an earlier process with the same number wrote it. After exec, the names
+// that the program before has listed stay known.
 class Symbolizer {
  public:
   explicit Symbolizer(SymbolizerOptions options = {});

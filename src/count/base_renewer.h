@@ -12,7 +12,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "perfkit/counter.h"
@@ -25,22 +24,18 @@ namespace perfkit::count {
 // On the counted thread. Nothing allocates after the setters.
 class BaseRenewer {
  public:
-  // A read of the clock within `quick_read_ticks` was not interrupted.
-  void SetClock(open::LiveRing clock, uint64_t quick_read_ticks) {
-    clock_ = std::move(clock);
+  // The events must outlive this. They may be one. A read of the clock within `quick_read_ticks` was not interrupted.
+  void SetClock(const open::LiveRing& clock, uint64_t quick_read_ticks) {
+    clock_ = &clock;
     quick_read_ticks_ = quick_read_ticks;
   }
-  void SetSwitchRing(open::LiveRing ring) { switch_ring_ = std::move(ring); }
-  // As SetClock, with the event of the switch ring, which is a clock.
-  void SetClockOfSwitchRing(uint64_t quick_read_ticks) {
-    clock_has_switch_ring_ = true;
-    quick_read_ticks_ = quick_read_ticks;
-  }
+  void SetSwitchRing(const open::LiveRing& ring) { switch_ring_ = &ring; }
   // Counts migrations from here, on CPU `cpu`. Requires the switch ring.
   void StartMigrations(uint32_t cpu) { migrations_[0].Start(*switch_ring_, cpu); }
 
-  const std::optional<open::LiveRing>& clock() const { return clock_has_switch_ring_ ? switch_ring_ : clock_; }
-  const std::optional<open::LiveRing>& switch_ring() const { return switch_ring_; }
+  // Return nullptr if there is none.
+  const open::LiveRing* clock() const { return clock_; }
+  const open::LiveRing* switch_ring() const { return switch_ring_; }
 
   // Returns false if there is no base now. `gapped()` returns the events that are counted from switch records.
   template <class Gapped>
@@ -59,15 +54,6 @@ class BaseRenewer {
     return now;
   }
 
-  void Close() {
-    clock_.reset();
-    switch_ring_.reset();
-  }
-  void OnForkedChild() noexcept {
-    if (switch_ring_) switch_ring_->OnForkedChild();
-    if (clock_) clock_->OnForkedChild();
-  }
-
  private:
   // Reads of the clock, among which one should not be interrupted.
   static constexpr int kRenewTries = 4;
@@ -77,9 +63,8 @@ class BaseRenewer {
   void Commit(const detail::ClockBase& base, const MigrationCounter& migrations, detail::ReadPlan& plan,
               Gapped& gapped) noexcept;
 
-  std::optional<open::LiveRing> switch_ring_;
-  std::optional<open::LiveRing> clock_;
-  bool clock_has_switch_ring_ = false;  // The clock is switch_ring_, not clock_.
+  const open::LiveRing* switch_ring_ = nullptr;
+  const open::LiveRing* clock_ = nullptr;
   uint64_t quick_read_ticks_ = 0;
   // The current one and the next one, which comes into force as a whole.
   std::array<MigrationCounter, 2> migrations_;
@@ -99,7 +84,7 @@ bool BaseRenewer::Renew(detail::ReadPlan& plan, Gapped&& gapped) noexcept {
   if ((plan.base.version & 1) != 0 && renewer_ != here) return false;
   base.version = plan.base.version;
   base.epoch = LoadShared(plan.page->lock);
-  if (clock() && !ReadClockBase(plan, base)) return false;
+  if (clock_ != nullptr && !ReadClockBase(plan, base)) return false;
   MigrationCounter migrations = migrations_[in_force_];
   if (plan.migration_index < kMaxEvents) migrations.Update(*switch_ring_);
   std::atomic_signal_fence(std::memory_order_seq_cst);

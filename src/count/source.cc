@@ -28,15 +28,16 @@ struct InlineReader : CounterReader {
 Source::Source(Target target, const CounterOptions& options)
     : target_(target),
       options_(options),
-      fork_listener_([](void* self) { static_cast<Source*>(self)->OnForkedChild(); }, this) {}
+      fork_listener_([](void* self) { static_cast<Source*>(self)->OnForkedChild(); }, this) {
+  inline_events_.reserve(kMaxEvents + 2);  // One for each event, for the switch records and for the clock: none moves.
+}
 
 // Destroys in the opposite order of construction.
 Source::~Source() {
   const sys::ForkBlocker fork_blocker;
   epoch_event_.reset();
-  base_.Close();
+  while (!inline_events_.empty()) inline_events_.pop_back();  // The leader is closed last.
   user_pages_.clear();
-  rings_.clear();
   groups_.all().clear();
   io_.Close();
 }
@@ -47,10 +48,9 @@ void Source::OnForkedChild() noexcept {
   plan_.page = nullptr;
   plan_.all_fast = false;
   for (PerfGroup& group : groups_.all()) group.Close();
-  for (open::LiveRing& ring : rings_) ring.OnForkedChild();
+  for (open::LiveRing& event : inline_events_) event.OnForkedChild();
   for (sys::Mapping& page : user_pages_) page.Forget();
   io_.Close();
-  base_.OnForkedChild();
   if (epoch_event_) epoch_event_->OnForkedChild();
 }
 

@@ -99,8 +99,9 @@ class Source {
   InPlace in_place_;
   GroupReads groups_;
   ThreadIo io_;
-  std::vector<open::LiveRing> rings_;     // Events of period 1.
   std::vector<sys::Mapping> user_pages_;  // Of events that a group owns.
+  // The events of the inline paths, a group of the kernel's: its leader is the first one.
+  std::vector<open::LiveRing> inline_events_;
   BaseRenewer base_;
   std::optional<open::LiveRing> epoch_event_;  // Counts nothing: its page has the epochs if no other page has them.
   uint32_t unknown_epoch_ = 0;

@@ -114,6 +114,7 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
     if (target_.enable_on_exec) continue;  // Disabled until then, and complete when it starts.
     if (absl::Status status = group.Settle(); !status.ok()) return status;
   }
+  if (absl::Status status = SettleInline(); !status.ok()) return status;
   source_->groups_.BeginTimes();
   MapEpochPage();
   ForgetTimesOfItsOwn();
@@ -134,7 +135,7 @@ absl::Status SourceBuilder::Assign(size_t i, bool strict_group) {
     for (const ReadPath path : PathsFor(event(i), target_)) {
       if (options_.only_path && path != *options_.only_path) continue;
       if (IsInline(path) && (banned_ >> i & 1) != 0) continue;
-      // Their records tell migrations, too.
+      // The detailed records of switches tell migrations, which then need no ring of their own.
       if (path == ReadPath::kRing && detailed_switches_ && IsSoftware(event(i), sys::kSwCpuMigrations)) continue;
       slot(i).path = path;  // Try may still change it to a more expensive one.
       const absl::Status status = Try(path, i, strict_group);
@@ -199,25 +200,20 @@ absl::Status SourceBuilder::NeedEpochPage() {
 absl::Status SourceBuilder::OpenClock(size_t i) {
   if (source_->base_.clock()) return absl::InvalidArgumentError(Asked(i) + ": it is in the set already");
   const bool has_switch_ring = clock_has_switch_ring_ && i == clock_slot_;
-  std::optional<open::LiveRing> clock;
+  std::optional<open::LiveRing> opened;
   if (!has_switch_ring) {
-    absl::StatusOr<open::LiveRing> opened = open::LiveRing::Open(InlineRequestFor(i), 0, rights_);
-    if (!opened.ok()) return opened.status();
-    clock = *std::move(opened);
+    absl::StatusOr<open::LiveRing> clock = open::LiveRing::Open(InlineRequestFor(i), 0, rights_);
+    if (!clock.ok()) return clock.status();
+    opened = *std::move(clock);
   }
-  const TickRate rate = TickRateOf(*(has_switch_ring ? source_->base_.switch_ring() : clock)->page());
+  const TickRate rate = TickRateOf(*(opened ? &*opened : source_->base_.switch_ring())->page());
   if (rate.ns_per_tick_q32 == 0) return absl::UnavailableError("this machine has no tick counter for user space");
   detail::ReadPlan& plan = source_->plan_;
   plan.ns_per_tick_q32 = rate.ns_per_tick_q32;
   plan.max_age_ticks = rate.ticks_per_ms * kMaxAgeMs;
   plan.clock_index = static_cast<uint8_t>(i);
   const uint64_t quick_read_ticks = rate.ticks_per_ms / kQuickReadsPerMs;
-  if (has_switch_ring) {
-    source_->base_.SetClockOfSwitchRing(quick_read_ticks);
-  } else {
-    source_->base_.SetClock(*std::move(clock), quick_read_ticks);
-  }
-  LeadUnlessLed(*source_->base_.clock());
+  source_->base_.SetClock(opened ? AddInline(*std::move(opened)) : *source_->base_.switch_ring(), quick_read_ticks);
   plan.page = source_->base_.clock()->page();
   return absl::OkStatus();
 }
@@ -226,7 +222,7 @@ absl::Status SourceBuilder::OpenClock(size_t i) {
 // write the records of switches, and the set has one event less to be switched with its thread.
 bool SourceBuilder::ClockCarriesSwitches() const {
   if (clock_slot_ == kNoSlot || (banned_ >> clock_slot_ & 1) != 0) return false;
-  if (options_.only_path && *options_.only_path != ReadPath::kThreadClock) return false;
+  if (options_.only_path.value_or(ReadPath::kThreadClock) != ReadPath::kThreadClock) return false;
   const std::span<const ReadPath> paths = PathsFor(event(clock_slot_), target_);
   return !paths.empty() && paths[0] == ReadPath::kThreadClock && CheckModifiers(event(clock_slot_)).ok();
 }
@@ -235,14 +231,13 @@ absl::Status SourceBuilder::NeedSwitchRing() {
   if (source_->base_.switch_ring()) return absl::OkStatus();
   const auto open_ring = [&] {
     return clock_has_switch_ring_ ? OpenWithSwitchRing(InlineRequestFor(clock_slot_), detailed_switches_, rights_)
-                                  : OpenSwitchRing(detailed_switches_, rights_, leader_fd_);
+                                  : OpenSwitchRing(detailed_switches_, rights_, InlineLeader());
   };
   clock_has_switch_ring_ = ClockCarriesSwitches();
   absl::StatusOr<open::LiveRing> ring = open_ring();
   if (!ring.ok() && std::exchange(clock_has_switch_ring_, false)) ring = open_ring();
   if (!ring.ok()) return ring.status();
-  source_->base_.SetSwitchRing(*std::move(ring));
-  LeadUnlessLed(*source_->base_.switch_ring());
+  source_->base_.SetSwitchRing(AddInline(*std::move(ring)));
   UsePage(source_->base_.switch_ring()->page());
   return absl::OkStatus();
 }
@@ -278,15 +273,14 @@ absl::Status SourceBuilder::OpenPeriodOne(size_t i) {
   request.attr.write_backward = 1;
   request.attr.watermark = 1;
   request.attr.wakeup_events_or_watermark = ~0u;  // No wake-ups: no reader polls.
-  absl::StatusOr<open::LiveRing> ring = open::LiveRing::Open(request, 1, rights_);
-  if (!ring.ok()) return ring.status();
-  if (ring->user_only() || request.attr.exclude_kernel != 0) slot(i).fixed_flags.flags |= Validity::kUserOnly;
-  if (tells_epochs) UsePage(ring->page());
+  absl::StatusOr<open::LiveRing> opened = open::LiveRing::Open(request, 1, rights_);
+  if (!opened.ok()) return opened.status();
+  const open::LiveRing& ring = AddInline(*std::move(opened));
+  if (ring.user_only() || request.attr.exclude_kernel != 0) slot(i).fixed_flags.flags |= Validity::kUserOnly;
+  if (tells_epochs) UsePage(ring.page());
   detail::ReadPlan& plan = source_->plan_;
-  plan.rings[plan.ring_count++] = {&ring->page()->data_head, ring->data().data(),
-                                   static_cast<uint32_t>(ring->data().size() - 1), static_cast<uint8_t>(i)};
-  LeadUnlessLed(*ring);
-  source_->rings_.push_back(*std::move(ring));
+  plan.rings[plan.ring_count++] = {&ring.page()->data_head, ring.data().data(),
+                                   static_cast<uint32_t>(ring.data().size() - 1), static_cast<uint8_t>(i)};
   return absl::OkStatus();
 }
 

@@ -247,6 +247,15 @@ absl::Status SourceBuilder::OpenUserPage(size_t i, bool strict_group) {
   return absl::OkStatus();
 }
 
+// A member counts only once its group is scheduled in: PerfGroup::Settle.
+absl::Status SourceBuilder::SettleInline() const {
+  if (source_->inline_events_.size() < 2) return absl::OkStatus();
+  const open::LiveRing& leader = source_->inline_events_.front();
+  constexpr char kAsked[] = "the events of this thread";
+  if (absl::Status off = leader.Switch(sys::kIocDisable, kAsked, rights_); !off.ok()) return off;
+  return leader.Switch(sys::kIocEnable, kAsked, rights_);
+}
+
 // Permits reading in place for one group of this thread, of events that cannot multiplex, if the kernel writes its
 // numbers in the order of the set.
 void SourceBuilder::AllowReadInPlace() {

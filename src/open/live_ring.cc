@@ -21,11 +21,17 @@ absl::StatusOr<LiveRing> LiveRing::Open(const OpenRequest& request, uint32_t dat
   }
   if (!event.ok()) return event.status();
   absl::StatusOr<LiveRing> ring = Map(*std::move(event), data_pages, request.asked, rights);
-  if (ring.ok() && opened.attr.disabled != 0 && sys::kernel().ioctl(ring->fd(), sys::kIocEnable, 0) != 0) {
-    const int error = errno;  // rights.get() may read files.
-    return sys::PerfError(sys::PerfCall::kIoctl, error, request.asked, rights.get());
+  if (ring.ok() && opened.attr.disabled != 0) {
+    if (absl::Status on = ring->Switch(sys::kIocEnable, request.asked, rights); !on.ok()) return on;
   }
   return ring;
+}
+
+absl::Status LiveRing::Switch(unsigned long ioctl_request, std::string_view asked,
+                              const sys::LazyRights& rights) const {
+  if (sys::kernel().ioctl(fd(), ioctl_request, 0) == 0) return absl::OkStatus();
+  const int error = errno;  // rights.get() may read files.
+  return sys::PerfError(sys::PerfCall::kIoctl, error, asked, rights.get());
 }
 
 absl::StatusOr<LiveRing> LiveRing::Map(OpenedEvent event, uint32_t data_pages, const std::string& asked,

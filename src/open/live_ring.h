@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "perfkit/detail/user_page.h"
@@ -18,13 +19,17 @@ class LiveRing {
  public:
   // Opens `request` and maps its user page and 2^n `data_pages`, or the user page alone (0), read-only. If records have
   // the event's count, it is enabled only then: what it counts before would be in no record. If the kernel refuses the
-  // group of `request`, the event is alone: it counts the same, but each switch of its thread takes longer. Errors: those
-  // of OpenEvent; ResourceExhausted if this user may not lock more memory.
+  // group of `request`, the event is alone: it counts the same, but each switch of its thread takes longer. Otherwise
+  // the group has to be settled (PerfGroup::Settle). Errors: those of OpenEvent; ResourceExhausted if this user may not
+  // lock more memory.
   static absl::StatusOr<LiveRing> Open(const OpenRequest& request, uint32_t data_pages, const sys::LazyRights& rights);
 
   // Maps an event that is open already; takes ownership of its descriptor.
   static absl::StatusOr<LiveRing> Map(OpenedEvent event, uint32_t data_pages, const std::string& asked,
                                       const sys::LazyRights& rights);
+
+  // Enables or disables the event, and so the group that it leads: kIocEnable, kIocDisable. `asked` is for the error.
+  absl::Status Switch(unsigned long ioctl_request, std::string_view asked, const sys::LazyRights& rights) const;
 
   int fd() const { return event_.fd.get(); }
   bool user_only() const { return event_.user_only; }

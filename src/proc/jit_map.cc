@@ -41,7 +41,8 @@ Identity IdentityOf(pid_t pid, const std::string& proc) {
   return identity;
 }
 
-// Of a process that has ended it is not known. Then it may have been started any time since this process was.
+// Of a process that has ended it is not known. Then only a list that was changed since this process was started is its
+// own for certain: with an older one, an earlier process with its number may have ended.
 uint64_t StartOf(pid_t pid, const std::string& proc) {
   const std::optional<uint64_t> start_ns = ReadStartNs(pid, proc);
   return start_ns ? *start_ns : ReadStartNs(sys::kernel().getpid()).value_or(0);
@@ -99,7 +100,7 @@ std::optional<JitFunction> JitMap::FindForChild(uint64_t pc) {
 const absl::Status& JitMap::status() const {
   if (!inherited_status_.ok()) return inherited_status_;
   // A child that makes no code of its own needs no list.
-  const bool has_none = functions_.empty() && (absl::IsNotFound(status_) || has_older_list_);
+  const bool has_none = functions_.empty() && !is_refused_ && (absl::IsNotFound(status_) || has_older_list_);
   return parent_ != nullptr && has_none ? parent_->status() : status_;
 }
 
@@ -115,6 +116,7 @@ void JitMap::ReadMore() {
   if (is_cut_) return;
   is_refused_ = has_older_list_ = false;
   for (const std::string& list : lists_) {
+    const bool other_is_older = std::exchange(has_older_list_, false);
     absl::StatusOr<sys::FileTail> tail = ReadTail(list, read_bytes_);
     if (tail.ok() && inode_ != 0 && !Continues(list, *tail)) {
       read_bytes_ = 0;
@@ -124,6 +126,7 @@ void JitMap::ReadMore() {
     if (!tail.ok()) {
       const bool is_foreign = absl::IsFailedPrecondition(tail.status()) && !has_older_list_;
       is_refused_ = is_refused_ || is_foreign;
+      has_older_list_ = has_older_list_ || other_is_older;
       if (is_foreign || (functions_.empty() && !absl::IsFailedPrecondition(status_))) status_ = tail.status();
       continue;
     }

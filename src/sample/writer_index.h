@@ -30,7 +30,7 @@ struct Writer {
   bool stackless = false;  // Its samples have no stack because of the budget.
 };
 
-// The interval in which events were replaced and both sets were enabled, until the old set is about to be closed.
+// The last replacement of events: from before the new set was enabled until the old set, disabled since, is closed.
 // Samples of the old set count before `at_ns`, samples of the new set from `at_ns` on, unless each occurrence is a
 // sample (DuplicateFilter).
 struct ReplacementOverlap {

@@ -117,8 +117,8 @@ PERFKIT_IN_HANDLER bool IsHandled(greg_t signal) {
   return signal != SIGTRAP && sys::HandlerIsSet(static_cast<int>(signal));
 }
 
-// Returns true if the call may send this thread a signal that has a handler. Handlers run without the trap flag, so what
-// they do is not counted. Signals of other senders, and of faults, cannot be foreseen.
+// Returns true if the call may send this thread a signal that has a handler. Handlers run without the trap flag, so
+// what they do is not counted. Signals of other senders, of timers, of faults, and SIGPIPE cannot be foreseen.
 PERFKIT_IN_HANDLER bool SendsToItself(const Session& session, const ucontext_t& registers) {
   const greg_t* const at = registers.uc_mcontext.gregs;
   const auto first = static_cast<pid_t>(at[REG_RDI]), second = static_cast<pid_t>(at[REG_RSI]);

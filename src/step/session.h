@@ -5,8 +5,8 @@
 //   rep movsb …   traps after each round with the same pc: rounds are counted apart from executions
 //   syscall       the kernel clears the flag on entry, and its trap is lost: Stepper::Open has measured how many to add
 //   system calls that would end the stepping or the process: blocking SIGTRAP (a forced signal that is blocked kills),
-//                 changing its handler, and starting threads and processes, which inherit the flag; and sending a signal
-//                 to this thread, whose handler is not stepped
+//                 changing its handler, and starting threads and processes, which inherit the flag; and sending a
+//                 signal to this thread, whose handler is not stepped
 #pragma once
 
 #include <sys/types.h>

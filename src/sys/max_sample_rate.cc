@@ -24,8 +24,8 @@ std::string RaiseMaxSampleRate(const std::string& proc) {
   const std::optional<uint64_t> percent = Setting(proc, "perf_cpu_time_max_percent");
   if (percent == 0 || percent == 100) {
     absl::StrAppendFormat(&remedy,
-                          ", after sysctl kernel.perf_cpu_time_max_percent=25: that is %d now, and the kernel then "
-                          "refuses to change the rate",
+                          ", after sysctl kernel.perf_cpu_time_max_percent=25 (it is %d now, and at 0 and 100 the "
+                          "kernel refuses to change the rate)",
                           *percent);
   }
   return remedy;

@@ -78,7 +78,7 @@ int RefuseEvents(const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group, 
   return sys::kLinux.perf_event_open(attr, pid, cpu, group, flags);
 }
 
-// A reading of a full ring is slow. The thread makes progress all the same, for this time is from its end to the next.
+// From the end of one read to the next: however slow a read of a full ring is, the thread makes progress.
 constexpr long kBetweenReadsUs = 300;
 
 void Fail(FakeKernel& fake, const Refusal& refusal) {
@@ -140,7 +140,7 @@ class Walker {
 
   std::string WalkOver(CounterSet& set) {
     Controls controls(set, Raw());
-    testing::SwitchAway();  // the kernel may owe its own event a migration of before, which it pays at a switch
+    testing::SwitchAway();  // perf counts a migration of before only at the next switch
     std::vector<Moment> moments(walk_.steps.size() + 1);
     g_longest_in_handler_ns = 0;
     g_set = walk_.signals ? &set : nullptr;

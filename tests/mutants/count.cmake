@@ -148,6 +148,9 @@ mutant(first_path_is_the_reason FILE src/count/source_builder.cc TEST count_test
         continue;
       }]]
        SAYS "An ordinary user's migrations that lack a descriptor say that they cannot be read by a ring.")
+mutant(group_is_not_settled FILE src/count/source_builder_groups.cc TEST count_test CASES "[counter_set]"
+       FROM [[if (source_->inline_events_.size() < 2) return]] TO [[if (source_->inline_events_.size() < 20) return]]
+       SAYS "Until the first switch of its thread, a set counts no page faults, or its clock stands still.")
 mutant(each_event_is_alone FILE src/count/source_builder.h TEST count_test CASES "[counter_set]"
-       FROM [[if (leader_fd_ < 0) leader_fd_ = event.fd();]] TO [[if (leader_fd_ > 0) leader_fd_ = event.fd();]]
+       FROM [[request.group_fd = InlineLeader();]] TO [[request.group_fd = -1;]]
        SAYS "Each event costs its thread a third of a microsecond more at a switch.")

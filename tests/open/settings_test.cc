@@ -167,7 +167,7 @@ TEST_CASE("raising the highest frequency permits one that was refused, once the 
   std::string remedy;
   REQUIRE(IsRefused("cpu-clock:u", faster, remedy));
   CHECK(remedy.ends_with("or raise kernel.perf_event_max_sample_rate (sysctl, as root)."));
-  for (const int64_t percent : {0, 100}) {  // Then the kernel refuses the remedy.
+  for (const int64_t percent : {0, 100}) {  // At these values the kernel refuses the remedy alone.
     REQUIRE(settings.Set("perf_cpu_time_max_percent", percent));
     CHECK_FALSE(settings.Set("perf_event_max_sample_rate", g_one_more));
     REQUIRE(IsRefused("cpu-clock:u", faster, remedy));
@@ -214,7 +214,7 @@ TEST_CASE("raising the memory that a user may lock permits a ring that was refus
   CHECK(AsOrdinaryUser([&] { return map().ok(); }));
 }
 
-// Those of /proc/kallsyms: here, because the test machine runs no tests of symbols.
+// Those that hide /proc/kallsyms. Tested here because the test machine runs no tests of symbols.
 TEST_CASE("the settings that an error about names of the kernel names show them", "[settings]") {
   if (!MachineIsOurs()) SKIP_TEST(kNotOurs);
   for (const int64_t restricted : {0, 1, 2}) {

@@ -198,14 +198,35 @@ TEST_CASE("a link, a folder and another user's file are not believed", "[jit_map
 }
 
 // Writes a stat file of a process that was started so many seconds from now.
-void StartAfter(TempFolder& proc, int seconds) {
+void StartAfter(TempFolder& proc, int seconds, pid_t pid = kPid) {
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);
-  std::string text = "4711 (node) S 1";
+  std::string text = absl::StrFormat("%d (node) S 1", pid);
   for (int field = 5; field <= 52; ++field) {
     text += field == 22 ? absl::StrFormat(" %d", (now.tv_sec + seconds) * sysconf(_SC_CLK_TCK)) : " 0";
   }
-  proc.Write("/4711/stat", text + "\n");
+  proc.Write(absl::StrFormat("/%d/stat", pid), text + "\n");
+}
+
+TEST_CASE("another user's list keeps a child from its parent's names, also beside a list that is older", "[jit_map]") {
+  if (geteuid() != 0) SKIP_TEST("only root can give files away");
+  const pid_t pid = 1'000'000'000 + getpid();  // No process has such a number.
+  const std::string list = absl::StrFormat("/tmp/perf-%d.map", pid), own = absl::StrFormat("/%d/root%s", pid, list);
+  TempFolder proc;
+  AddStatus(proc).Write(kList, "1000 10 of_the_parent\n");
+  proc.Write(absl::StrFormat("/%d/status", pid), absl::StrFormat("Uid:\t0\t0\t0\t0\nNSpid:\t%d\n", pid));
+  proc.Write(own, "2000 10 older\n");
+  StartAfter(proc, 3600, pid);
+  std::ofstream(list) << "3000 10 of_another\n";
+  const bool is_given = chown(list.c_str(), 65534, 65534) == 0;
+  JitMap parent(kPid, proc.path());
+  JitMap child(pid, proc.path(), &parent);
+  const std::string name = NameAt(child, 0x1000);
+  unlink(list.c_str());
+  REQUIRE(is_given);
+  CHECK(name.empty());
+  CHECK(child.status().message().find("owned by uid 65534") != std::string::npos);
+  CHECK(NameAt(child, 0x1000) == "of_the_parent");
 }
 
 TEST_CASE("a list of an earlier process with the same number is not believed", "[jit_map][law]") {

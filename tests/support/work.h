@@ -122,17 +122,17 @@ inline uint64_t PreemptionsByUsage() {
   return static_cast<uint64_t>(usage.ru_nivcsw);
 }
 
-// Leaves the CPU at least `times` times. A short sleep may end before its thread has left the CPU, because a host takes
-// the CPU away meanwhile, or always: only the kernel's own counters show a switch, and without one, sleeps get longer.
+// Leaves the CPU at least `times` times, by the kernel's own counters. On a fast machine, or if a host takes the CPU
+// away meanwhile, a short sleep ends before its thread has left the CPU: then the next one is longer.
 inline void SwitchAway(int times = 1) {
-  constexpr long kLongestNs = 1'000'000;
+  constexpr long kMaxSleepNs = 1'000'000;
   long ns = 1000;
   uint64_t switches = SwitchesByUsage();
   const uint64_t enough = switches + static_cast<uint64_t>(times);
   while (switches < enough) {
     Sleep(ns);
     const uint64_t before = std::exchange(switches, SwitchesByUsage());
-    if (switches == before) ns = std::min(2 * ns, kLongestNs);
+    if (switches == before) ns = std::min(2 * ns, kMaxSleepNs);
   }
 }
 

@@ -35,13 +35,14 @@ void DetailLog::Open() {
   const sys::ForkBlocker fork_blocker;
   const sys::LazyRights rights;
   if (absl::StatusOr<open::LiveRing> ring = OpenSwitchRing(true, rights); ring.ok()) switches_ = *std::move(ring);
-  if (absl::StatusOr<open::LiveRing> ring = OpenFaultRing(rights, switches_ ? switches_->fd() : -1); ring.ok()) faults_ = *std::move(ring);
+  const int leader = switches_ ? switches_->fd() : -1;
+  if (absl::StatusOr<open::LiveRing> ring = OpenFaultRing(rights, leader); ring.ok()) faults_ = *std::move(ring);
 }
 
 void DetailLog::Close() {
   const sys::ForkBlocker fork_blocker;
-  switches_.reset();
   faults_.reset();
+  switches_.reset();  // The leader.
 }
 
 void DetailLog::OnForkedChild() {

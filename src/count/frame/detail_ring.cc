@@ -21,7 +21,7 @@ struct FaultRecord {
 static_assert(sizeof(FaultRecord) == kFaultRecordBytes);
 static_assert(sizeof(SwitchRecord) == kSwitchRecordBytes);
 
-// Returns the record at `position`; nullopt if it was overwritten before the copy was complete, or is not of this type.
+// Returns the SWITCH record at `position`; nullopt if it was overwritten during the copy, or is another record.
 std::optional<SwitchRecord> SwitchAt(const DetailRing& ring, uint64_t position) {
   SwitchRecord record;
   std::memcpy(&record, ring.data.data() + position % ring.data.size(), sizeof(record));
@@ -30,7 +30,7 @@ std::optional<SwitchRecord> SwitchAt(const DetailRing& ring, uint64_t position) 
   return record;
 }
 
-// The same of a ring that is written backwards, where a record may go on at the begin of the data.
+// As SwitchAt, for a sample in a ring that is written backwards. A record may go on at the beginning of the data.
 std::optional<FaultRecord> FaultAt(const DetailRing& ring, uint64_t position) {
   FaultRecord record;
   const size_t at = position % ring.data.size(), first = std::min(sizeof(record), ring.data.size() - at);

@@ -49,9 +49,10 @@ class EventPlan {
   uint32_t never() const { return never_; }
   uint32_t multiplexable() const { return multiplexable_; }
   Validity fixed_flags(size_t i) const { return fixed_flags_[i]; }
-  // Return what OpenNext has found: why event i, which the first thread counts, has no number on some other threads, of
-  // the first such thread, or ""; true if it read an event by another path than OpenFirst did.
+  // Returns why event i, which the first thread counts, is not counted on the first later thread that lacks it; "" if
+  // all count it.
   std::string later_reason(size_t i) const;
+  // Returns true if OpenNext reads an event by another path than OpenFirst did.
   bool has_other_paths() const { return has_other_paths_.load(std::memory_order_relaxed); }
   // The first event without modifiers that is software event `config` (PERF_COUNT_SW_*); nullopt if there is none.
   std::optional<size_t> IndexOf(uint64_t software_config) const;
