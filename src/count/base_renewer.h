@@ -43,7 +43,10 @@ class BaseRenewer {
 
   // Reads the clock from the kernel. Returns false if that gave no number. Requires the clock.
   bool ReadClock(uint64_t& time_ns) const noexcept {
-    return sys::kernel().read(clock()->fd(), &time_ns, sizeof(time_ns)) == sizeof(time_ns);
+    std::array<uint64_t, 2> words;  // The event's count, 0, and its time on: SourceBuilder::ClockRequest.
+    if (sys::kernel().read(clock_->fd(), words.data(), sizeof(words)) != sizeof(words)) return false;
+    time_ns = words[1];
+    return true;
   }
   // Returns the migrations as of the base; and up to now, without changing the base, so that the counter is complete
   // whenever a signal handler comes.

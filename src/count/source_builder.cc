@@ -114,7 +114,6 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
     if (target_.enable_on_exec) continue;  // Disabled until then, and complete when it starts.
     if (absl::Status status = group.Settle(); !status.ok()) return status;
   }
-  if (absl::Status status = SettleInline(); !status.ok()) return status;
   source_->groups_.BeginTimes();
   MapEpochPage();
   ForgetTimesOfItsOwn();
@@ -202,7 +201,7 @@ absl::Status SourceBuilder::OpenClock(size_t i) {
   const bool has_switch_ring = clock_has_switch_ring_ && i == clock_slot_;
   std::optional<open::LiveRing> opened;
   if (!has_switch_ring) {
-    absl::StatusOr<open::LiveRing> clock = open::LiveRing::Open(InlineRequestFor(i), 0, rights_);
+    absl::StatusOr<open::LiveRing> clock = open::LiveRing::Open(ClockRequest(i), 0, rights_);
     if (!clock.ok()) return clock.status();
     opened = *std::move(clock);
   }
@@ -230,8 +229,8 @@ bool SourceBuilder::ClockCarriesSwitches() const {
 absl::Status SourceBuilder::NeedSwitchRing() {
   if (source_->base_.switch_ring()) return absl::OkStatus();
   const auto open_ring = [&] {
-    return clock_has_switch_ring_ ? OpenWithSwitchRing(InlineRequestFor(clock_slot_), detailed_switches_, rights_)
-                                  : OpenSwitchRing(detailed_switches_, rights_, InlineLeader());
+    return clock_has_switch_ring_ ? OpenWithSwitchRing(ClockRequest(clock_slot_), detailed_switches_, rights_)
+                                  : OpenSwitchRing(detailed_switches_, rights_, leader_fd_);
   };
   clock_has_switch_ring_ = ClockCarriesSwitches();
   absl::StatusOr<open::LiveRing> ring = open_ring();
@@ -263,11 +262,12 @@ absl::Status SourceBuilder::OpenRing(size_t i) {
 }
 
 absl::Status SourceBuilder::OpenPeriodOne(size_t i) {
-  const bool tells_epochs = event(i).parts[0].type == sys::kTypeSoftware;
+  const bool tells_epochs = event(i).parts[0].type == sys::kTypeSoftware;  // Tracepoints and probes have other PMUs.
   if (!tells_epochs) {
     if (absl::Status status = NeedEpochPage(); !status.ok()) return status;
   }
-  open::OpenRequest request = InlineRequestFor(i);
+  open::OpenRequest request = RequestFor(i);
+  if (tells_epochs) request.group_fd = leader_fd_;
   request.attr.sample_period_or_freq = 1;
   request.attr.sample_type = sys::kSampleRead;
   request.attr.write_backward = 1;
@@ -275,7 +275,7 @@ absl::Status SourceBuilder::OpenPeriodOne(size_t i) {
   request.attr.wakeup_events_or_watermark = ~0u;  // No wake-ups: no reader polls.
   absl::StatusOr<open::LiveRing> opened = open::LiveRing::Open(request, 1, rights_);
   if (!opened.ok()) return opened.status();
-  const open::LiveRing& ring = AddInline(*std::move(opened));
+  const open::LiveRing& ring = AddInline(*std::move(opened), tells_epochs);
   if (ring.user_only() || request.attr.exclude_kernel != 0) slot(i).fixed_flags.flags |= Validity::kUserOnly;
   if (tells_epochs) UsePage(ring.page());
   detail::ReadPlan& plan = source_->plan_;

@@ -80,18 +80,13 @@ class SourceBuilder {
   bool CountsThreads() const { return target_.kind != Target::Kind::kCpu && target_.kind != Target::Kind::kSystem; }
   Source::Slot& slot(size_t i) { return source_->slots_[i]; }
   const EventConfig& event(size_t i) const { return source_->slots_[i].event; }
-  int InlineLeader() const { return source_->inline_events_.empty() ? -1 : source_->inline_events_.front().fd(); }
-  open::OpenRequest InlineRequestFor(size_t i) const {
-    open::OpenRequest request = RequestFor(i);
-    request.group_fd = InlineLeader();
-    return request;
-  }
-  // Keeps `event`, which was opened by such a request: the first one leads the group of the others.
-  const open::LiveRing& AddInline(open::LiveRing event) {
+  open::OpenRequest ClockRequest(size_t i) const;
+  // Keeps `event`; the first one of the kernel's PMU of software events leads the group of the others.
+  const open::LiveRing& AddInline(open::LiveRing event, bool is_software = true) {
+    if (is_software && leader_fd_ < 0) leader_fd_ = event.fd();
     source_->inline_events_.push_back(std::move(event));
     return source_->inline_events_.back();
   }
-  absl::Status SettleInline() const;
   std::string Asked(size_t i) const {
     return absl::StrFormat("event '%s' on %s", event(i).name, open::Describe(target_));
   }
@@ -108,6 +103,8 @@ class SourceBuilder {
   static constexpr size_t kNoSlot = ~size_t{0};
   size_t clock_slot_ = kNoSlot;         // A task-clock that can be the time of a group.
   bool clock_has_switch_ring_ = false;  // The event of the switch ring is that task-clock.
+  // Of the inline events of the kernel's PMU of software events, which are one group: it is switched faster. -1: none.
+  int leader_fd_ = -1;
   GroupFormat format_;
   std::vector<size_t> open_groups_;  // Indices of Source::groups_ that accept further events: one for each set of CPUs.
 };

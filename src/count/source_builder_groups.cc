@@ -247,13 +247,15 @@ absl::Status SourceBuilder::OpenUserPage(size_t i, bool strict_group) {
   return absl::OkStatus();
 }
 
-// A member counts only once its group is scheduled in: PerfGroup::Settle.
-absl::Status SourceBuilder::SettleInline() const {
-  if (source_->inline_events_.size() < 2) return absl::OkStatus();
-  const open::LiveRing& leader = source_->inline_events_.front();
-  constexpr char kAsked[] = "the events of this thread";
-  if (absl::Status off = leader.Switch(sys::kIocDisable, kAsked, rights_); !off.ok()) return off;
-  return leader.Switch(sys::kIocEnable, kAsked, rights_);
+// An event that counts nothing: its time on is what task-clock would count (kernel/events/core.c: both add up the time
+// of the thread's context), and the kernel switches it with the group of the others. task-clock is of another PMU,
+// whose events join a group that runs, or is enabled by prctl, only at the next switch.
+open::OpenRequest SourceBuilder::ClockRequest(size_t i) const {
+  open::OpenRequest request = RequestFor(i);
+  request.attr.config = sys::kSwDummy;
+  request.attr.read_format = sys::kFormatTotalTimeRunning;
+  request.group_fd = leader_fd_;
+  return request;
 }
 
 // Permits reading in place for one group of this thread, of events that cannot multiplex, if the kernel writes its

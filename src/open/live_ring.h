@@ -19,9 +19,9 @@ class LiveRing {
  public:
   // Opens `request` and maps its user page and 2^n `data_pages`, or the user page alone (0), read-only. If records have
   // the event's count, it is enabled only then: what it counts before would be in no record. If the kernel refuses the
-  // group of `request`, the event is alone: it counts the same, but each switch of its thread takes longer. Otherwise
-  // the group has to be settled (PerfGroup::Settle). Errors: those of OpenEvent; ResourceExhausted if this user may not
-  // lock more memory.
+  // group of `request`, the event is alone: it counts the same, but each switch of its thread takes longer. The
+  // group's members must be of one PMU, or it has to be settled (PerfGroup::Settle). Errors: those of OpenEvent;
+  // ResourceExhausted if this user may not lock more memory.
   static absl::StatusOr<LiveRing> Open(const OpenRequest& request, uint32_t data_pages, const sys::LazyRights& rights);
 
   // Maps an event that is open already; takes ownership of its descriptor.

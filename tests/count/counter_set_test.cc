@@ -1,6 +1,7 @@
 // Counter sets on the live kernel, held against work of known cost and against getrusage.
 #include <pthread.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -50,23 +51,28 @@ TEST_CASE("events that are read without the kernel are one group of it", "[count
   CHECK(in_group >= 1);  // 2 if this user may have migrations by the kernel, not by records of switches.
 }
 
-// The kernel schedules a member of a running group in with the whole group: PerfGroup::Settle. A switch would do that,
-// so rounds with one say nothing.
+// The kernel schedules a member of another PMU in with the whole group: PerfGroup::Settle. A switch would do that, so
+// rounds with one say nothing.
 TEST_CASE("events count from the beginning, in any order, before the first switch of their thread",
           "[counter_set][law]") {
   std::vector<EventSpec> events = kFour;
   CounterOptions options;
   options.self_test = false;  // It waits for a switch.
   FreshPages memory(50);
+  const bool by_prctl = GENERATE(false, true);  // Which enables one event after the other.
   std::array<int, 4> order = {0, 1, 2, 3};
   int tried = 0;
   do {
     for (size_t i = 0; i < order.size(); ++i) events[i] = kFour[static_cast<size_t>(order[i])];
-    CAPTURE(order);
+    CAPTURE(order, by_prctl);
     const auto at = [&](int which) { return static_cast<size_t>(std::ranges::find(order, which) - order.begin()); };
     for (int round = 0; round < 20; ++round) {
       const uint64_t switches = testing::SwitchesByUsage();
       const CounterSet set = MustOpen(events, options);
+      if (by_prctl) {
+        prctl(PR_TASK_PERF_EVENTS_DISABLE);
+        prctl(PR_TASK_PERF_EVENTS_ENABLE);
+      }
       Snapshot begin, end;
       memory.Forget();
       const testing::OtherFaults others;

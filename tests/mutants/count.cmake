@@ -148,9 +148,9 @@ mutant(first_path_is_the_reason FILE src/count/source_builder.cc TEST count_test
         continue;
       }]]
        SAYS "An ordinary user's migrations that lack a descriptor say that they cannot be read by a ring.")
-mutant(group_is_not_settled FILE src/count/source_builder_groups.cc TEST count_test CASES "[counter_set]"
-       FROM [[if (source_->inline_events_.size() < 2) return]] TO [[if (source_->inline_events_.size() < 20) return]]
+mutant(clock_is_of_another_pmu FILE src/count/source_builder_groups.cc TEST count_test CASES "[counter_set]"
+       FROM [[request.attr.read_format = sys::kFormatTotalTimeRunning;]] TO [[request.attr.config = sys::kSwTaskClock, request.attr.read_format = sys::kFormatTotalTimeRunning;]]
        SAYS "Until the first switch of its thread, a set counts no page faults, or its clock stands still.")
 mutant(each_event_is_alone FILE src/count/source_builder.h TEST count_test CASES "[counter_set]"
-       FROM [[request.group_fd = InlineLeader();]] TO [[request.group_fd = -1;]]
+       FROM [[if (is_software && leader_fd_ < 0)]] TO [[if (!is_software && leader_fd_ < 0)]]
        SAYS "Each event costs its thread a third of a microsecond more at a switch.")
