@@ -140,7 +140,8 @@ TEST_CASE("a list that was cut and written anew in the same file is read from it
 }
 
 // Also one in a new file that has got the number of a deleted one.
-TEST_CASE("a list that was written anew in the same file is read from its beginning, if it is longer", "[jit_map][law]") {
+TEST_CASE("a list that was written anew in the same file is read from its beginning, if it is longer",
+          "[jit_map][law]") {
   for (const char* const anew : {"5000 10 other\n", "5000 10 other\n6000 10 more\n"}) {
     TempFolder proc;
     AddStatus(proc).Write(kList, "1000 10 first\n");
@@ -208,7 +209,8 @@ void StartAfter(TempFolder& proc, int seconds, pid_t pid = kPid) {
   proc.Write(absl::StrFormat("/%d/stat", pid), text + "\n");
 }
 
-TEST_CASE("another user's list keeps a child from its parent's names, also beside a list that is older", "[jit_map]") {
+TEST_CASE("another user's list keeps a child from its parent's names, also beside a list that is older",
+          "[jit_map][law]") {
   if (geteuid() != 0) SKIP_TEST("only root can give files away");
   const pid_t pid = 1'000'000'000 + getpid();  // No process has such a number.
   const std::string list = absl::StrFormat("/tmp/perf-%d.map", pid), own = absl::StrFormat("/%d/root%s", pid, list);
