@@ -253,6 +253,7 @@ absl::Status SourceBuilder::OpenUserPage(size_t i, bool strict_group) {
 open::OpenRequest SourceBuilder::ClockRequest(size_t i) const {
   open::OpenRequest request = RequestFor(i);
   request.attr.config = sys::kSwDummy;
+  request.attr.exclude_kernel = request.attr.exclude_hv = 1;  // Needs no right, and its time is that of both.
   request.attr.read_format = sys::kFormatTotalTimeRunning;
   request.group_fd = leader_fd_;
   return request;
