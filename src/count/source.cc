@@ -36,7 +36,7 @@ Source::Source(Target target, const CounterOptions& options)
 Source::~Source() {
   const sys::ForkBlocker fork_blocker;
   epoch_event_.reset();
-  while (!inline_events_.empty()) inline_events_.pop_back();  // The leader is closed last.
+  while (!inline_events_.empty()) inline_events_.pop_back();  // Siblings before their leader.
   user_pages_.clear();
   groups_.all().clear();
   io_.Close();

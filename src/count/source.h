@@ -100,7 +100,7 @@ class Source {
   GroupReads groups_;
   ThreadIo io_;
   std::vector<sys::Mapping> user_pages_;  // Of events that a group owns.
-  // The events of the inline paths, a group of the kernel's: its leader is the first one.
+  // The events of the inline paths, in the order in which they were opened. Those of the software PMU are one group.
   std::vector<open::LiveRing> inline_events_;
   BaseRenewer base_;
   std::optional<open::LiveRing> epoch_event_;  // Counts nothing: its page has the epochs if no other page has them.

@@ -184,11 +184,7 @@ void SourceBuilder::UsePage(const UserPage* page) {
 // event brings a page.
 absl::Status SourceBuilder::NeedEpochPage() {
   if (source_->plan_.page != nullptr) return absl::OkStatus();
-  open::OpenRequest request;
-  request.attr.type = sys::kTypeSoftware;
-  request.attr.config = sys::kSwDummy;
-  request.attr.exclude_kernel = request.attr.exclude_hv = 1;
-  request.asked = "an event that tells when this thread is switched";
+  const open::OpenRequest request = open::RequestForNothing("an event that tells when this thread is switched");
   absl::StatusOr<open::LiveRing> event = open::LiveRing::Open(request, 0, rights_);
   if (!event.ok()) return event.status();
   source_->epoch_event_ = *std::move(event);

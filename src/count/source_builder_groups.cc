@@ -251,9 +251,7 @@ absl::Status SourceBuilder::OpenUserPage(size_t i, bool strict_group) {
 // of the thread's context), and the kernel switches it with the group of the others. task-clock is of another PMU,
 // whose events join a group that runs, or is enabled by prctl, only at the next switch.
 open::OpenRequest SourceBuilder::ClockRequest(size_t i) const {
-  open::OpenRequest request = RequestFor(i);
-  request.attr.config = sys::kSwDummy;
-  request.attr.exclude_kernel = request.attr.exclude_hv = 1;  // Needs no right, and its time is that of both.
+  open::OpenRequest request = open::RequestForNothing(Asked(i));
   request.attr.read_format = sys::kFormatTotalTimeRunning;
   request.group_fd = leader_fd_;
   return request;

@@ -24,13 +24,8 @@ SwitchRecord RecordBefore(uint64_t position, std::span<const std::byte> data) {
 }  // namespace
 
 absl::StatusOr<open::LiveRing> OpenSwitchRing(bool detailed, const sys::LazyRights& rights, int group_fd) {
-  open::OpenRequest request;
-  request.attr.type = sys::kTypeSoftware;
-  request.attr.config = sys::kSwDummy;
-  request.attr.exclude_kernel = 1;  // The records are written nevertheless, and every user may ask for them.
-  request.attr.exclude_hv = 1;
+  open::OpenRequest request = open::RequestForNothing("the switch records of this thread");
   request.group_fd = group_fd;
-  request.asked = "the switch records of this thread";
   return OpenWithSwitchRing(std::move(request), detailed, rights);
 }
 

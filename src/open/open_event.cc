@@ -49,6 +49,15 @@ OpenRequest RequestFor(const EventConfig& event, size_t part) {
   return request;
 }
 
+OpenRequest RequestForNothing(std::string asked) {
+  OpenRequest request;
+  request.attr.type = sys::kTypeSoftware;
+  request.attr.config = sys::kSwDummy;
+  request.attr.exclude_kernel = request.attr.exclude_hv = 1;  // Records and times are the same.
+  request.asked = std::move(asked);
+  return request;
+}
+
 absl::StatusOr<OpenedEvent> OpenEvent(const OpenRequest& request, const sys::LazyRights& rights) {
   sys::PerfEventAttr attr = request.attr;
   attr.config1 |= request.optional_config1;

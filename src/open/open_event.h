@@ -46,6 +46,10 @@ struct OpenRequest {
 // `event` must outlive the request (event::ToAttr).
 OpenRequest RequestFor(const EventConfig& event, size_t part);
 
+// Returns a request for an event of this thread that counts nothing: for its page, its time, or its records. Every user
+// may open it.
+OpenRequest RequestForNothing(std::string asked);
+
 struct OpenedEvent {
   sys::OwnedFd fd;
   bool user_only = false;      // Counts user space only, though more was requested.

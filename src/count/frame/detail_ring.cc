@@ -114,8 +114,8 @@ FaultMark MarkFaults(const DetailRing& ring) {
 // From the newest record to the oldest one: the last addresses that are stored are those of the first faults.
 FaultTally TallyFaults(const DetailRing& ring, const FaultMark& from, std::span<uint64_t> addresses) {
   FaultTally tally;
-  const FaultMark now = MarkFaults(ring);
   if (!ring.known() || ring.data.size() < kFaultRecordBytes) return tally;
+  const FaultMark now = MarkFaults(ring);
   tally.faults = now.count - from.count;
   size_t stored = 0;
   uint64_t at = now.head;
