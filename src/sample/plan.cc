@@ -43,24 +43,17 @@ uint64_t ReadFormat(bool group, bool lost) {
 
 // Probes whether the kernel supports PERF_FORMAT_LOST (Linux 6.0).
 bool KernelCountsLost(const sys::Rights& rights) {
-  open::OpenRequest request;
-  request.attr.type = sys::kTypeSoftware;
-  request.attr.config = sys::kSwDummy;
+  open::OpenRequest request = open::RequestForNothing("an event that counts what it loses");
   request.attr.read_format = kReadLost;
-  request.attr.exclude_kernel = 1;
-  request.asked = "an event that counts what it loses";
   return open::OpenEvent(request, rights).ok();
 }
 
 // Probes whether the kernel supports counts in samples of inherited events (Linux 6.12).
 bool KernelReadsInherited(const sys::Rights& rights) {
-  open::OpenRequest request;
-  request.attr.type = sys::kTypeSoftware;
-  request.attr.config = sys::kSwDummy;
+  open::OpenRequest request = open::RequestForNothing("an inherited event whose samples have counts");
   request.attr.sample_type = kSampleRead | kSampleTid;
   request.attr.read_format = kReadId;
-  request.attr.inherit = request.attr.exclude_kernel = request.attr.disabled = 1;
-  request.asked = "an inherited event whose samples have counts";
+  request.attr.inherit = request.attr.disabled = 1;
   return open::OpenEvent(request, rights).ok();
 }
 

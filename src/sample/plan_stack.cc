@@ -40,12 +40,8 @@ absl::Status Refuse(std::string text) { return absl::Status(absl::StatusCode::kI
 
 // Probes whether the kernel supports attr.sigtrap (Linux 5.13).
 bool KnowsSigtrap(const sys::Rights& rights) {
-  open::OpenRequest request;
-  request.attr.type = sys::kTypeSoftware;
-  request.attr.config = sys::kSwDummy;
-  request.attr.exclude_kernel = 1;
+  open::OpenRequest request = open::RequestForNothing("an event that signals its samples");
   request.attr.disabled = request.attr.remove_on_exec = request.attr.sigtrap = 1;
-  request.asked = "an event that signals its samples";
   return !absl::IsInvalidArgument(open::OpenEvent(request, rights).status());
 }
 
