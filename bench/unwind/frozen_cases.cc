@@ -29,11 +29,10 @@ size_t BuildTables(const LoadedModule& module) {
   const auto image = perfkit::elf::Image::Parse(module.image);
   if (!image.ok()) return 0;
   perfkit::unwind::Cfi cfi(*image);
-  const perfkit::unwind::FrozenTable rules(cfi);
-  if (!rules.HasSlow()) return rules.heap_bytes();
+  perfkit::unwind::FrozenTable rules;
   using Machine = perfkit::unwind::ThisMachine;
   const auto& registers = Machine::kLinkRegister ? perfkit::unwind::kArmRegisters : perfkit::unwind::kX86Registers;
-  const perfkit::unwind::FrozenCfiRows rows(cfi, registers, Machine::kPreserved);
+  const perfkit::unwind::FrozenCfiRows rows(cfi, registers, Machine::kPreserved, rules);
   return rules.heap_bytes() + rows.heap_bytes();
 }
 

@@ -37,6 +37,27 @@ mutant(last_row_is_lost FILE src/unwind/dwarf/cfi/cfi_program.cc TEST unwind_dwa
 mutant(args_size_has_no_operand FILE src/unwind/dwarf/cfi/cfi_program.cc TEST unwind_dwarf_test
        FROM [[case DW_CFA_GNU_args_size: reader_.Uleb(); return true;]] TO [[case DW_CFA_GNU_args_size: return true;]]
        SAYS "The operand is run as an instruction: all rows after it are wrong.")
+mutant(usual_row_keeps_its_register FILE src/unwind/dwarf/cfi/usual_program.cc TEST unwind_dwarf_test CASES "*usual*,*libraries*"
+       FROM [[    core_.cfa.number = static_cast<uint32_t>(number);
+    only_offset_changed_ = false;
+]]
+       TO [[    core_.cfa.number = static_cast<uint32_t>(number);
+]]
+       SAYS "After the prologue of a function with a frame pointer, its CFA is still looked for by sp.")
+mutant(usual_restore_is_of_the_rule_before FILE src/unwind/dwarf/cfi/usual_program.cc TEST unwind_dwarf_test CASES "*usual*,*libraries*"
+       FROM [[core_ = remembered_[--remembered_count_];
+        only_offset_changed_ = false;]]
+       TO [[core_ = remembered_[--remembered_count_];]]
+       SAYS "After an early return in a function its stacks go wrong.")
+mutant(usual_return_address_is_where_it_was FILE src/unwind/dwarf/cfi/usual_program.cc TEST unwind_dwarf_test CASES "what is rare*"
+       FROM [[if (number == machine_.return_address) return &core.pc;]] TO [[]]
+       SAYS "A function that saves its return address elsewhere gives a wrong caller.")
+mutant(usual_fde_begins_at_its_id FILE src/unwind/dwarf/cfi/cfi_records.cc TEST unwind_dwarf_test
+       FROM [[fde.begin = section_.address + at_begin +]] TO [[fde.begin = section_.address + at_id +]]
+       SAYS "Each function begins four bytes early.")
+mutant(slow_row_has_the_number_of_the_next FILE src/unwind/dwarf/live/frozen_cfi_rows.cc TEST unwind_dwarf_test CASES "*rows*"
+       FROM [[    return number = static_cast<int32_t>(rows_.size());]] TO [[    return number = static_cast<int32_t>(rows_.size() + 1);]]
+       SAYS "Live stacks step through a signal frame or an aligned frame by the row of another one.")
 mutant(rot_the_other_way FILE src/unwind/dwarf/cfi/expression.cc TEST unwind_dwarf_test
        FROM [[      std::swap(Top(), Top(1));
       std::swap(Top(1), Top(2));]]

@@ -1,6 +1,9 @@
 // Fuzzes the reader of call frame information with modules: all rows are asked for, and their expressions evaluated.
+#include <elf.h>
+
 #include "src/unwind/dwarf/cfi/cfi.h"
 #include "src/unwind/dwarf/cfi/expression.h"
+#include "src/unwind/dwarf/cfi/usual_program.h"
 #include "src/unwind/dwarf/live/frozen_table.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -33,6 +36,21 @@ void LookUp(unwind::Cfi& cfi, const unwind::FrozenTable& frozen, uint64_t addres
   frozen.At(address);
 }
 
+// Most rules are computed without rows, and must be those of the rows all the same.
+void CheckRulesOfRows(unwind::Cfi& cfi, const unwind::MachineRegisters& machine) {
+  using Changes = std::vector<unwind::RuleChange>;
+  Changes rules, of_rows;
+  const auto append_to = [](Changes& changes) {
+    return [&changes](uint64_t address, const unwind::Rule& rule) {
+      changes.push_back({address, rule});
+      return changes.size() < 2000;
+    };
+  };
+  cfi.ForEachRow(append_to(rules));
+  cfi.ForEachWholeRow([&](const unwind::CfiRow& row) { return RuleFromRow(row, machine); }, append_to(of_rows));
+  PERFKIT_FUZZ_CHECK(rules == of_rows);
+}
+
 }  // namespace
 
 PERFKIT_FUZZ_TARGET(FuzzCfi) {
@@ -40,6 +58,7 @@ PERFKIT_FUZZ_TARGET(FuzzCfi) {
   if (!image.ok()) return 0;
   unwind::Cfi cfi(*image, *image);
   const unwind::FrozenTable frozen(cfi);
+  CheckRulesOfRows(cfi, image->machine() == EM_AARCH64 ? unwind::kArmRegisters : unwind::kX86Registers);
   uint64_t rows = 0, last = 0;
   cfi.ForEachRow([&](uint64_t address, const unwind::Rule&) {
     PERFKIT_FUZZ_CHECK(rows == 0 || address > last);

@@ -1,7 +1,7 @@
 // Combines the two sections of a module's call frame information. A lookup first asks both for code of functions,
 // .eh_frame before .debug_frame, and then both for the padding after functions: a section that covers an address wins
 // over one that only pads it. Each section is read when it is first needed, because .eh_frame may have to be indexed
-// and .debug_frame decompressed. ForEachRow merges the changes of both by the same precedence.
+// and .debug_frame decompressed. Merge visits the changes of both by the same precedence.
 #include "src/unwind/dwarf/cfi/cfi.h"
 
 #include <elf.h>
@@ -31,10 +31,14 @@ struct Change {
   int rank;
 };
 
-std::vector<Change> ChangesOf(FdeRules& rows, FdeRules::AsRule as) {
+// `for_each(rules, visit)` is ForEach or ForEachWhole.
+template <class ForEach>
+std::vector<Change> ChangesOf(FdeRules& rules, const ForEach& for_each) {
   std::vector<Change> changes;
-  rows.ForEach(as, [&](uint64_t address, const Rule& rule, bool padded) {
-    changes.push_back({address, rule, rule.kind == RuleKind::kNone ? 0 : padded ? 1 : 2});
+  for_each(rules, [&](std::span<const RuleChange> of_function, uint64_t end) {
+    for (const auto& [begin, rule] : of_function) {
+      changes.push_back({begin, rule, rule.kind == RuleKind::kNone ? 0 : begin >= end ? 1 : 2});
+    }
     return true;
   });
   return changes;
@@ -49,6 +53,9 @@ struct Cfi::Parts {
   // Calls ask(rules, reach) in the order of precedence until it returns true.
   template <class T>
   bool Try(const T& ask);
+  // Visits the changes of both sections, merged by the same precedence.
+  template <class ForEach>
+  void Merge(const ForEach& for_each, VisitRow visit);
 
   MachineRegisters machine;
   elf::Image module;
@@ -86,6 +93,29 @@ bool Cfi::Parts::Try(const T& ask) {
     }
   }
   return false;
+}
+
+// Modules with both sections are rare.
+template <class ForEach>
+void Cfi::Parts::Merge(const ForEach& for_each, VisitRow visit) {
+  FdeRules* const first = Eh();
+  FdeRules* const second = Debug();
+  if (first == nullptr || second == nullptr) {
+    FdeRules* const only = first != nullptr ? first : second;
+    if (only == nullptr) return;
+    return for_each(*only, [&](std::span<const RuleChange> changes, uint64_t) {
+      return std::ranges::all_of(changes, [&](const RuleChange& at) { return visit(at.begin, at.rule); });
+    });
+  }
+  const std::vector<Change> in_first = ChangesOf(*first, for_each), in_second = ChangesOf(*second, for_each);
+  Change a{}, b{};
+  for (size_t i = 0, j = 0; i < in_first.size() || j < in_second.size();) {
+    const uint64_t next = std::min(i < in_first.size() ? in_first[i].address : UINT64_MAX,
+                                   j < in_second.size() ? in_second[j].address : UINT64_MAX);
+    while (i < in_first.size() && in_first[i].address == next) a = in_first[i++];
+    while (j < in_second.size() && in_second[j].address == next) b = in_second[j++];
+    if (!visit(next, a.rank >= b.rank ? a.rule : b.rule)) return;
+  }
 }
 
 Cfi::Cfi(const elf::Image& module, std::optional<elf::Image> debug_file) {
@@ -156,30 +186,15 @@ std::optional<uint64_t> Cfi::FunctionAt(uint64_t address) {
 }
 
 void Cfi::ForEachRow(VisitRow visit) {
-  if (parts_ == nullptr) return;
-  ForEachRow([this](const CfiRow& row) { return RuleFromRow(row, parts_->machine); }, visit);
+  ForEachRow([](const CfiRow&, const Rule& rule) { return rule; }, visit);
 }
 
-// Modules with both sections are rare; their changes are merged.
-void Cfi::ForEachRow(absl::FunctionRef<Rule(const CfiRow& row)> as, VisitRow visit) {
-  if (parts_ == nullptr) return;
-  FdeRules* const eh = parts_->Eh();
-  FdeRules* const debug = parts_->Debug();
-  if (eh == nullptr || debug == nullptr) {
-    FdeRules* const only = eh != nullptr ? eh : debug;
-    if (only != nullptr)
-      only->ForEach(as, [&](uint64_t address, const Rule& rule, bool) { return visit(address, rule); });
-    return;
-  }
-  const std::vector<Change> first = ChangesOf(*eh, as), second = ChangesOf(*debug, as);
-  Change a{}, b{};
-  for (size_t i = 0, j = 0; i < first.size() || j < second.size();) {
-    const uint64_t next =
-        std::min(i < first.size() ? first[i].address : UINT64_MAX, j < second.size() ? second[j].address : UINT64_MAX);
-    while (i < first.size() && first[i].address == next) a = first[i++];
-    while (j < second.size() && second[j].address == next) b = second[j++];
-    if (!visit(next, a.rank >= b.rank ? a.rule : b.rule)) return;
-  }
+void Cfi::ForEachRow(SlowRule slow, VisitRow visit) {
+  if (parts_ != nullptr) parts_->Merge([&](FdeRules& rules, auto each) { rules.ForEach(slow, each); }, visit);
+}
+
+void Cfi::ForEachWholeRow(AsRule as, VisitRow visit) {
+  if (parts_ != nullptr) parts_->Merge([&](FdeRules& rules, auto each) { rules.ForEachWhole(as, each); }, visit);
 }
 
 size_t Cfi::heap_bytes() const {

@@ -4,7 +4,8 @@
 // A function's program runs when one of its rules is first needed. The rules of all its rows are then kept, in twelve
 // bytes each.
 //
-//   address ──.eh_frame_hdr──> FDE ──CfiProgram──> rows ──> Rule      nearly always
+//   address ──.eh_frame_hdr──> FDE ──AppendUsualRules──────────> Rule      nearly always
+//                               └────CfiProgram──> rows ──> Rule
 //                                                     └───> CfiRow    if the rule is kSlow
 //
 // Addresses are the module's own, before relocation. For a return address, look up the byte before it. Files may be
@@ -60,8 +61,12 @@ class Cfi {
   using VisitRow = absl::FunctionRef<bool(uint64_t address, const Rule& rule)>;
   void ForEachRow(VisitRow visit);
 
-  // As above, with rules that `as` makes from rows. Code without information has kNone.
-  void ForEachRow(absl::FunctionRef<Rule(const CfiRow& row)> as, VisitRow visit);
+  // As above, with the rule slow(row, rule) for each row whose rule is kSlow.
+  using SlowRule = absl::FunctionRef<Rule(const CfiRow& row, const Rule& rule)>;
+  void ForEachRow(SlowRule slow, VisitRow visit);
+  // As above, with rules that `as` makes from all rows.
+  using AsRule = absl::FunctionRef<Rule(const CfiRow& row)>;
+  void ForEachWholeRow(AsRule as, VisitRow visit);
 
   size_t heap_bytes() const;
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 namespace perfkit::unwind {
 namespace {
@@ -21,14 +20,12 @@ constexpr size_t kMaxHeap = 12;
 // Maximum number of times, on average, that each byte of the section is interpreted when all rows are computed.
 constexpr size_t kMaxRuns = 4;
 
-// Calls visit(begin, rule) where the rule of an FDE changes. Damaged parts have kNone.
+// Appends the changes of rule that the rows of an FDE make. Damaged parts have kNone.
 template <class T>
-void ForEachRule(CfiRecords& records, const Fde& fde, FdeRules::AsRule as, const T& visit) {
+void AppendRules(CfiRecords& records, const Fde& fde, const T& as, std::vector<RuleChange>& changes) {
   uint64_t reached = fde.begin;
-  Rule last;
   const auto add = [&](uint64_t begin, const Rule& rule) {
-    if (begin == fde.begin || rule != last) visit(begin, rule);
-    last = rule;
+    if (begin == fde.begin || rule != changes.back().rule) changes.push_back({begin, rule});
   };
   records.Run(fde, [&](uint64_t begin, uint64_t end, const CfiRow& row) {
     add(begin, as(row));
@@ -109,12 +106,16 @@ const FdeRules::Function& FdeRules::Decode(size_t slot) {
   function.end = fde.end;
   function.first = static_cast<uint32_t>(rules_.size());
   if (fde.begin == fde.end) return function;
-  const auto as = [this](const CfiRow& row) { return RuleFromRow(row, machine_); };
-  ForEachRule(records_, fde, as, [&](uint64_t begin, const Rule& rule) {
+  changes_.clear();
+  if (!AppendUsualRules(fde, machine_, changes_)) {
+    AppendRules(
+        records_, fde, [this](const CfiRow& row) { return RuleFromRow(row, machine_); }, changes_);
+  }
+  for (const auto& [begin, rule] : changes_) {
     starts_.push_back(static_cast<uint32_t>(begin - fde.begin));
     rules_.push_back(rule);
-  });
-  function.rows = static_cast<uint32_t>(rules_.size() - function.first);
+  }
+  function.rows = static_cast<uint32_t>(changes_.size());
   return function;
 }
 
@@ -145,18 +146,19 @@ Rule FdeRules::RuleIn(const Function& function, uint64_t address) const {
   return rules_[static_cast<size_t>(after - starts_.begin()) - 1];
 }
 
-// A function's rows are delivered once the next function is known, which may begin before this one ends.
-void FdeRules::ForEach(AsRule as, Visit visit) {
-  std::vector<std::pair<uint64_t, Rule>> rows;
+// The changes of a function are delivered once the next function is known, which may begin before this one ends.
+template <class Append>
+void FdeRules::ForEachFunction(const Append& append, Visit visit) {
+  std::vector<RuleChange> changes, next_changes;  // No members: `visit` may look up rules.
   uint64_t end = 0;
   const auto tell = [&](uint64_t next) {
-    bool more = true;
-    for (size_t i = 0; more && i < rows.size() && rows[i].first < next; ++i) {
-      more = visit(rows[i].first, rows[i].second, false);
-    }
-    if (more && !rows.empty() && end < next) more = visit(end, rows.back().second, true);
-    if (more && !rows.empty() && next - end > kPadding && end < next) more = visit(end + kPadding, Rule(), false);
-    rows.clear();
+    if (changes.empty()) return true;
+    const Rule last = changes.back().rule;
+    while (changes.back().begin >= next) changes.pop_back();  // The first one begins before `next`.
+    if (end < next) changes.push_back({end, last});
+    if (end < next && next - end > kPadding) changes.push_back({end + kPadding, Rule()});
+    const bool more = visit(changes, end);
+    changes.clear();
     return more;
   };
   size_t budget = kMaxRuns * records_.section().bytes.size();
@@ -164,14 +166,31 @@ void FdeRules::ForEach(AsRule as, Visit visit) {
   for (size_t slot = 0; slot < index_.size(); ++slot) {
     if (!records_.FdeAt(index_.OffsetOf(slot), fde) || fde.begin == fde.end || fde.program.size() > budget) continue;
     if (fde.end - fde.begin > std::numeric_limits<uint32_t>::max()) continue;
-    if (!rows.empty() && fde.begin < rows.front().first) continue;
-    if (!rows.empty() && fde.begin == rows.front().first) rows.clear();  // The later one wins, as in a lookup.
+    if (!changes.empty() && fde.begin < changes.front().begin) continue;
+    if (!changes.empty() && fde.begin == changes.front().begin) changes.clear();  // The later one wins, as in a lookup.
+    append(fde, next_changes);  // Before `visit`, whose lookups may replace the FDE's CIE.
     if (!tell(fde.begin)) return;
+    changes.swap(next_changes);
     budget -= fde.program.size();
     end = fde.end;
-    ForEachRule(records_, fde, as, [&](uint64_t begin, const Rule& rule) { rows.emplace_back(begin, rule); });
   }
   tell(std::numeric_limits<uint64_t>::max());
+}
+
+void FdeRules::ForEach(absl::FunctionRef<Rule(const CfiRow&, const Rule&)> slow, Visit visit) {
+  const auto as = [&](const CfiRow& row) {
+    const Rule rule = RuleFromRow(row, machine_);
+    return rule.kind == RuleKind::kSlow ? slow(row, rule) : rule;
+  };
+  ForEachFunction(
+      [&](const Fde& fde, std::vector<RuleChange>& changes) {
+        if (!AppendUsualRules(fde, machine_, changes)) AppendRules(records_, fde, as, changes);
+      },
+      visit);
+}
+
+void FdeRules::ForEachWhole(absl::FunctionRef<Rule(const CfiRow&)> as, Visit visit) {
+  ForEachFunction([&](const Fde& fde, auto& changes) { AppendRules(records_, fde, as, changes); }, visit);
 }
 
 size_t FdeRules::heap_bytes() const {

@@ -3,12 +3,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "src/unwind/dwarf/cfi/cfi_records.h"
 #include "src/unwind/dwarf/cfi/fde_index.h"
-#include "src/unwind/dwarf/cfi/rule_from_row.h"
+#include "src/unwind/dwarf/cfi/usual_program.h"
 
 namespace perfkit::unwind {
 
@@ -33,11 +34,13 @@ class FdeRules {
   // Returns the first address of the function that contains `address`, or nullopt.
   std::optional<uint64_t> FunctionAt(uint64_t address, Reach reach);
 
-  // Calls visit for each change of the rule, in ascending order, with rules that `as` makes from rows. `padded`:
-  // `address` is the padding after a function, and `rule` is its last one. Stops if `visit` returns false.
-  using Visit = absl::FunctionRef<bool(uint64_t address, const Rule& rule, bool padded)>;
-  using AsRule = absl::FunctionRef<Rule(const CfiRow& row)>;
-  void ForEach(AsRule as, Visit visit);
+  // Calls visit for each function, with the changes of the rule from its begin up to the next one's, in ascending
+  // order. Those from `end` on are of the padding after it, which has its last rule, and of what comes then. Where
+  // RuleFromRow returns kSlow, the rule is slow(row, that rule). Stops if `visit` returns false.
+  using Visit = absl::FunctionRef<bool(std::span<const RuleChange> changes, uint64_t end)>;
+  void ForEach(absl::FunctionRef<Rule(const CfiRow& row, const Rule& rule)> slow, Visit visit);
+  // As above, with rules that `as` makes from all rows.
+  void ForEachWhole(absl::FunctionRef<Rule(const CfiRow& row)> as, Visit visit);
 
   size_t heap_bytes() const;
 
@@ -51,6 +54,9 @@ class FdeRules {
     uint32_t rows;
   };
 
+  // `append(fde, changes)` appends the changes of a function.
+  template <class Append>
+  void ForEachFunction(const Append& append, Visit visit);
   // Returns the function that contains `address`, or nullptr. Valid until the next call.
   const Function* Find(uint64_t address, Reach reach);
   // Returns the function of a slot, reading it if necessary.
@@ -70,7 +76,8 @@ class FdeRules {
   std::vector<uint32_t> starts_;  // Offsets from the function's begin.
   std::vector<Rule> rules_;
   std::vector<Function> functions_;
-  std::vector<uint32_t> buckets_;  // A hash table by slot: 1 + index in functions_; 0 means empty.
+  std::vector<uint32_t> buckets_;    // A hash table by slot: 1 + index in functions_; 0 means empty.
+  std::vector<RuleChange> changes_;  // Of the function that Decode reads. Kept so that its memory is reused.
 };
 
 }  // namespace perfkit::unwind

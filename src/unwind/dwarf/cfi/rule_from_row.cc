@@ -79,12 +79,12 @@ bool ToSlot(int64_t offset, int16_t& slot) {
 }
 
 // Sets the CFA as sp or fp + offset. Returns false if it is anything else.
-bool FillCfa(const CfiRow& row, const MachineRegisters& machine, Rule& rule) {
-  if (row.cfa.how != Recovery::kRegister || !IsSpTheCfa(row.Of(machine.sp))) return false;
-  if (row.cfa.number != machine.sp && row.cfa.number != machine.fp) return false;
-  rule.kind = row.cfa.number == machine.sp ? RuleKind::kSp : RuleKind::kFp;
-  rule.offset = static_cast<int32_t>(row.cfa.value);
-  return rule.offset == row.cfa.value;
+bool FillCfa(const Recipe& cfa, const Recipe& sp, const MachineRegisters& machine, Rule& rule) {
+  if (cfa.how != Recovery::kRegister || !IsSpTheCfa(sp)) return false;
+  if (cfa.number != machine.sp && cfa.number != machine.fp) return false;
+  rule.kind = cfa.number == machine.sp ? RuleKind::kSp : RuleKind::kFp;
+  rule.offset = static_cast<int32_t>(cfa.value);
+  return rule.offset == cfa.value;
 }
 
 bool FillFp(const Recipe& fp, Rule& rule) {
@@ -107,6 +107,13 @@ bool FillReturn(const Recipe& pc, const MachineRegisters& machine, Rule& rule) {
 
 }  // namespace
 
+Rule RuleFromCore(const RowCore& core, const MachineRegisters& machine) {
+  Rule rule;
+  const bool fits =
+      FillCfa(core.cfa, core.sp, machine, rule) && FillFp(core.fp, rule) && FillReturn(core.pc, machine, rule);
+  return fits ? rule : Rule{.kind = RuleKind::kSlow};
+}
+
 Rule RuleFromRow(const CfiRow& row, const MachineRegisters& machine) {
   const Recipe pc = row.Of(row.return_register);
   const uint8_t flags = row.signal_frame ? Rule::kSignalFrame : 0;
@@ -121,9 +128,9 @@ Rule RuleFromRow(const CfiRow& row, const MachineRegisters& machine) {
   if (!machine.is_arm && IsAt(pc, -kWord) && IsKept(row.Of(machine.fp)) && IsSpTheCfa(row.Of(machine.sp))) {
     if (const int32_t push = PltPush(row)) return {.offset = push, .kind = RuleKind::kPlt, .flags = flags};
   }
-  Rule rule{.flags = flags};
-  const bool fits = FillCfa(row, machine, rule) && FillFp(row.Of(machine.fp), rule) && FillReturn(pc, machine, rule);
-  return fits ? rule : slow;
+  Rule rule = RuleFromCore({row.cfa, row.Of(machine.sp), row.Of(machine.fp), pc}, machine);
+  rule.flags |= flags;
+  return rule;
 }
 
 }  // namespace perfkit::unwind

@@ -19,9 +19,8 @@ namespace {
 
 constexpr uint64_t kMaxOffset = std::numeric_limits<uint32_t>::max();
 constexpr size_t kMaxRules = std::numeric_limits<uint16_t>::max();
-// The number of rows in which steps are counted, spread over the module.
-constexpr size_t kSample = size_t{1} << 13;
-constexpr size_t kBuckets = kSample * 4;  // Each row counts for two steps, and half of the buckets stay empty.
+// The greatest number of rows in which steps are counted, spread over the module: a quarter of them, but not few.
+constexpr size_t kSample = size_t{1} << 12;
 constexpr uint64_t kUsed = uint64_t{1} << 40, kRelative = uint64_t{1} << 39;
 constexpr size_t kLongestRow = 7;  // A code, 4 bytes of delta, 2 bytes of rule.
 
@@ -39,15 +38,17 @@ bool FrozenBuilder::Add(uint64_t address, const Rule& rule) {
   if (rows_.empty()) base_ = address;
   const uint64_t offset = address - base_;
   const bool full = offset > kMaxOffset;
-  const uint16_t number = Number(full ? Rule() : rule);
+  const uint64_t bits = full ? Bits(Rule()) : Bits(rule);
+  if (!rows_.empty() && bits == last_bits_) return !full;
+  last_bits_ = bits;
+  const uint16_t number = Number(bits);
   if (rows_.empty() || number != rows_.back().rule) {
     rows_.push_back({static_cast<uint32_t>(std::min(offset, kMaxOffset)), number});
   }
   return !full;
 }
 
-uint16_t FrozenBuilder::Number(const Rule& rule) {
-  const uint64_t bits = Bits(rule);
+uint16_t FrozenBuilder::Number(uint64_t bits) {
   Recent& recent = recent_[Hash(bits) % recent_.size()];
   if (!recent.used || recent.bits != bits) recent = {bits, NewNumber(bits), true};
   return recent.number;
@@ -93,19 +94,18 @@ void FrozenBuilder::SortRules() {
   for (Row& row : rows_) row.rule = number[row.rule];
 }
 
-FrozenBuilder::Key FrozenBuilder::PlainKey(size_t row) const {
-  const uint64_t delta = rows_[row].offset - rows_[row - 1].offset;
-  return delta > std::numeric_limits<uint16_t>::max() ? 0 : kUsed | delta << 16 | rows_[row].rule;
+FrozenBuilder::Key FrozenBuilder::PlainKey(const Row& from, const Row& to) {
+  const uint64_t delta = to.offset - from.offset;
+  return delta > std::numeric_limits<uint16_t>::max() ? 0 : kUsed | delta << 16 | to.rule;
 }
 
-FrozenBuilder::Key FrozenBuilder::RelativeKey(size_t row) const {
-  const Rule& from = rules_[rows_[row - 1].rule];
-  const Rule& to = rules_[rows_[row].rule];
-  const int64_t change = int64_t{to.offset} - from.offset;
-  const uint64_t delta = rows_[row].offset - rows_[row - 1].offset;
-  if ((Bits(from) ^ Bits(to)) >> 32 != 0 || change != static_cast<int16_t>(change)) return 0;
-  return delta > std::numeric_limits<uint16_t>::max() ? 0
-                                                      : kUsed | kRelative | delta << 16 | static_cast<uint16_t>(change);
+FrozenBuilder::Key FrozenBuilder::RelativeKey(const Row& from, const Row& to) const {
+  const uint64_t delta = to.offset - from.offset;
+  const uint64_t before = Bits(rules_[from.rule]), after = Bits(rules_[to.rule]);
+  const auto change = static_cast<int64_t>(static_cast<int32_t>(after)) - static_cast<int32_t>(before);
+  const bool fits = (before ^ after) >> 32 == 0 && change == static_cast<int16_t>(change);
+  if (!fits || delta > std::numeric_limits<uint16_t>::max()) return 0;
+  return kUsed | kRelative | delta << 16 | static_cast<uint16_t>(change);
 }
 
 FrozenBuilder::Counted* FrozenBuilder::Find(Key key) {
@@ -118,8 +118,9 @@ FrozenBuilder::Counted* FrozenBuilder::Find(Key key) {
 // Counts the steps of a sample of the rows in both encodings; then, for each of these rows, the more frequent one of
 // its two.
 void FrozenBuilder::CountSteps() {
-  const size_t stride = rows_.size() / kSample + 1;
-  counted_.assign(std::bit_ceil(std::min(rows_.size() * 4, kBuckets)), {});
+  const size_t wanted = std::clamp(rows_.size() / 4, kSample / 4, kSample);
+  const size_t stride = rows_.size() / wanted + 1;
+  counted_.assign(std::bit_ceil((rows_.size() / stride + 1) * 4), {});  // Each row counts for two steps.
   const auto add = [&](Key key) -> Counted* {
     if (key == 0) return nullptr;
     Counted* const counted = Find(key);
@@ -133,7 +134,7 @@ void FrozenBuilder::CountSteps() {
   std::vector<Encodings> sample;
   sample.reserve(rows_.size() / stride + 1);
   for (size_t row = 1; row < rows_.size(); row += stride) {
-    sample.push_back({add(PlainKey(row)), add(RelativeKey(row))});
+    sample.push_back({add(PlainKey(rows_[row - 1], rows_[row])), add(RelativeKey(rows_[row - 1], rows_[row]))});
   }
   for (const auto& [plain, relative] : sample) {
     if (plain == nullptr) continue;
@@ -179,7 +180,8 @@ void FrozenBuilder::WriteLines(FrozenTable& table) {
       used = 0;
       continue;
     }
-    std::memcpy(table.lines_.back().codes + used, bytes, size);
+    uint8_t* const to = table.lines_.back().codes + used;
+    for (size_t i = 0; i < size; ++i) to[i] = bytes[i];  // Nearly always one: memcpy would be a call.
     used += size;
   }
   table.lines_.shrink_to_fit();
@@ -187,13 +189,15 @@ void FrozenBuilder::WriteLines(FrozenTable& table) {
 }
 
 size_t FrozenBuilder::WriteRow(size_t row, uint8_t* to) {
-  for (const Key key : {RelativeKey(row), PlainKey(row)}) {
+  const Row &from = rows_[row - 1], &next = rows_[row];
+  const auto write_code = [&](Key key) {
     const Counted* const found = key == 0 ? nullptr : Find(key);
-    if (found == nullptr || found->key == 0) continue;
+    if (found == nullptr || found->key == 0) return false;
     to[0] = found->code;
-    return 1;
-  }
-  const uint32_t delta = rows_[row].offset - rows_[row - 1].offset;
+    return true;
+  };
+  if (write_code(RelativeKey(from, next)) || write_code(PlainKey(from, next))) return 1;
+  const uint32_t delta = next.offset - from.offset;
   const unsigned wide = delta > 0xffff ? 2 : delta > 0xff ? 1 : 0, far = rows_[row].rule > 0xff;
   to[0] = static_cast<uint8_t>(FrozenTable::kEscapes + wide * 2 + far);
   std::memcpy(to + 1, &delta, size_t{1} << wide);

@@ -34,14 +34,14 @@ class FrozenBuilder {
     uint8_t code = 0;
   };
 
-  // Returns the number of a rule.
-  uint16_t Number(const Rule& rule);
+  // Return the number of a rule, given as its bits.
+  uint16_t Number(uint64_t bits);
   uint16_t NewNumber(uint64_t bits);
   // Renumbers the rules by how often they are used.
   void SortRules();
   // Return the step to a row from the one before it, in the two encodings; 0 if the encoding can't express it.
-  Key RelativeKey(size_t row) const;
-  Key PlainKey(size_t row) const;
+  Key RelativeKey(const Row& from, const Row& to) const;
+  static Key PlainKey(const Row& from, const Row& to);
   void CountSteps();
   void ChooseSteps(FrozenTable& table);
   // Returns the bucket of a step, or the empty one for it.
@@ -51,6 +51,7 @@ class FrozenBuilder {
   size_t WriteRow(size_t row, uint8_t* to);
 
   uint64_t base_ = 0;
+  uint64_t last_bits_ = 0;  // Of the rule that was added last.
   std::vector<Row> rows_;
   std::vector<Rule> rules_;
   std::vector<uint32_t> uses_;  // By rule number: how many rows have it.
@@ -60,8 +61,8 @@ class FrozenBuilder {
     uint16_t number = 0;
     bool used = false;
   };
-  std::array<Recent, 256> recent_;  // A cache of numbers_: neighbouring rows use the same few rules.
-  std::vector<Counted> counted_;    // A hash table by key.
+  std::array<Recent, 1024> recent_;  // A cache of numbers_: neighbouring rows use the same few rules.
+  std::vector<Counted> counted_;     // A hash table by key.
 };
 
 }  // namespace perfkit::unwind

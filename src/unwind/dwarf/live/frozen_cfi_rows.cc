@@ -1,9 +1,10 @@
-// Keeps each distinct row once, and finds its number with a FrozenTable.
+// Keeps each distinct row once, and finds its number with a FrozenTable: that of the rules, or one of its own.
 #include "src/unwind/dwarf/live/frozen_cfi_rows.h"
 
-#include <string>
+#include <algorithm>
 #include <unordered_map>
 
+#include "src/base/mix.h"
 #include "src/unwind/dwarf/live/frozen_builder.h"
 
 namespace perfkit::unwind {
@@ -16,59 +17,52 @@ bool IsExpression(const Recipe& recipe) {
   return recipe.how == Recovery::kExpression || recipe.how == Recovery::kAtExpression;
 }
 
-template <class T>
-void Append(std::string& text, const T& value) {
-  text.append(reinterpret_cast<const char*>(&value), sizeof(value));
+uint64_t Hash(uint64_t hash, uint64_t value) {
+  hash = base::Mix(hash ^ value);
+  return hash ^ hash >> 32;
 }
 
-// Returns all contents of a row, for comparison.
-std::string TextOf(const CfiRow& row) {
-  std::string text;
-  const auto add = [&](uint32_t number, const Recipe& recipe) {
-    Append(text, number);
-    Append(text, recipe.how);
-    Append(text, recipe.number);
-    if (!IsExpression(recipe)) return Append(text, recipe.value);
-    const base::Bytes bytes = row.Expression(recipe);
-    text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  };
-  add(row.return_register, row.cfa);
-  Append(text, row.signal_frame);
+uint64_t Hash(uint64_t hash, const CfiRow& row, const Recipe& recipe) {
+  hash = Hash(hash, uint64_t{recipe.number} << 8 | static_cast<uint64_t>(recipe.how));
+  if (!IsExpression(recipe)) return Hash(hash, static_cast<uint64_t>(recipe.value));
+  for (const std::byte byte : row.Expression(recipe)) hash = Hash(hash, static_cast<uint64_t>(byte));
+  return hash;
+}
+
+uint64_t HashOf(const CfiRow& row) {
+  uint64_t hash = Hash(uint64_t{row.return_register} * 2 + (row.signal_frame ? 1 : 0), row, row.cfa);
   for (uint32_t i = 0; i < CfiRow::kRegisters; ++i) {
-    if (row.registers[i].how != Recovery::kUnspecified) add(i, row.registers[i]);
+    if (row.registers[i].how != Recovery::kUnspecified) hash = Hash(Hash(hash, i), row, row.registers[i]);
   }
-  return text;
+  return hash;
 }
 
 }  // namespace
 
-FrozenCfiRows::FrozenCfiRows(Cfi& cfi, const MachineRegisters& machine, uint64_t preserved) {
+FrozenCfiRows::FrozenCfiRows(Cfi& cfi, const MachineRegisters& machine, uint64_t preserved, FrozenTable& rules,
+                             absl::FunctionRef<void(uint64_t)> on_landing_jump) {
   preserved &= ~(uint64_t{1} << machine.fp);  // All walks keep fp.
-  bool all = false;
-  std::unordered_map<std::string, uint32_t> numbers;
-  // Rows that are not kept have a rule without a number.
-  const auto as = [&](const CfiRow& row) {
-    Rule number{.kind = RuleKind::kSlow};
-    if (RuleFromRow(row, machine).kind == RuleKind::kSlow) {
-      all |= row.cfa.how == Recovery::kRegister && row.cfa.number < 64 && (preserved >> row.cfa.number & 1) != 0;
-    } else if (!all) {
-      return number;
-    }
-    const auto [found, is_new] = numbers.emplace(TextOf(row), static_cast<uint32_t>(rows_.size() + 1));
-    if (is_new && rows_.size() < kMaxRows) Keep(row);
-    number.offset = found->second <= rows_.size() ? static_cast<int32_t>(found->second) : 0;
-    return number;
+  bool needs_all = false;
+  std::unordered_map<uint64_t, int32_t> numbers;  // By the hash of a row: the last one that has it.
+  const auto number_of = [&](const CfiRow& row) {
+    int32_t& number = numbers[HashOf(row)];
+    if (number != 0 && IsKept(rows_[static_cast<size_t>(number) - 1], row)) return number;
+    if (rows_.size() == kMaxRows) return 0;
+    Keep(row);
+    return number = static_cast<int32_t>(rows_.size());
   };
-  // Once `all` turns out to be true, what was added so far lacks rows: it begins anew.
-  bool added_all = false;
-  do {
-    added_all = all;
+  const auto keep_slow = [&](const CfiRow& row, Rule rule) {
+    needs_all |= row.cfa.how == Recovery::kRegister && row.cfa.number < 64 && (preserved >> row.cfa.number & 1) != 0;
+    rule.offset = number_of(row);
+    return rule;
+  };
+  rules = FrozenTable(cfi, keep_slow, on_landing_jump);
+  if (needs_all) {
     FrozenBuilder builder;
-    cfi.ForEachRow(as, [&](uint64_t address, const Rule& number) {
-      return all == added_all && builder.Add(address, number);
-    });
-    if (all == added_all) builder.Build(row_numbers_);
-  } while (all != added_all);
+    cfi.ForEachWholeRow([&](const CfiRow& row) { return Rule{.offset = number_of(row), .kind = RuleKind::kSlow}; },
+                        [&](uint64_t address, const Rule& number) { return builder.Add(address, number); });
+    builder.Build(row_numbers_);
+  }
   rows_.shrink_to_fit();
   registers_.shrink_to_fit();
   expressions_.shrink_to_fit();
@@ -91,8 +85,31 @@ void FrozenCfiRows::Keep(const CfiRow& row) {
   rows_.push_back({Own(row, row.cfa), row.return_register, first, count, row.signal_frame});
 }
 
-bool FrozenCfiRows::At(uint64_t address, CfiRow& row) const {
-  const auto number = static_cast<uint32_t>(row_numbers_.At(address).offset);
+bool FrozenCfiRows::IsSame(const Recipe& kept, const CfiRow& row, const Recipe& recipe) const {
+  if (!IsExpression(recipe)) return kept == recipe;
+  const base::Bytes bytes = row.Expression(recipe);
+  return kept.how == recipe.how && kept.number == bytes.size() &&
+         std::equal(bytes.begin(), bytes.end(), expressions_.begin() + kept.value);
+}
+
+bool FrozenCfiRows::IsKept(const Kept& kept, const CfiRow& row) const {
+  if (!IsSame(kept.cfa, row, row.cfa) || kept.return_register != row.return_register ||
+      kept.signal_frame != row.signal_frame) {
+    return false;
+  }
+  const Register* next = registers_.data() + kept.first;
+  const Register* const end = next + kept.count;
+  for (uint32_t i = 0; i < CfiRow::kRegisters; ++i) {
+    if (row.registers[i].how == Recovery::kUnspecified) continue;
+    if (next == end || next->number != i || !IsSame(next->recipe, row, row.registers[i])) return false;
+    ++next;
+  }
+  return next == end;
+}
+
+bool FrozenCfiRows::At(uint64_t address, const FrozenTable& rules, CfiRow& row) const {
+  const Rule rule = (row_numbers_.rows() != 0 ? row_numbers_ : rules).At(address);
+  const auto number = rule.kind == RuleKind::kSlow ? static_cast<uint32_t>(rule.offset) : 0;
   if (number == 0 || number > rows_.size()) return false;
   const Kept& kept = rows_[number - 1];
   row.cfa = kept.cfa;

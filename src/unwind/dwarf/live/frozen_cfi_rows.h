@@ -19,11 +19,15 @@ class FrozenCfiRows {
  public:
   FrozenCfiRows() = default;
 
-  // Copies the rows of `cfi`. `preserved`: bit i means that functions preserve register i.
-  FrozenCfiRows(Cfi& cfi, const MachineRegisters& machine, uint64_t preserved);
+  // Copies the rows of `cfi`, and its rules into `rules`: the offset of a rule that is kSlow becomes the number of its
+  // row here. `preserved`: bit i means that functions preserve register i. on_landing_jump: FrozenTable.
+  FrozenCfiRows(
+      Cfi& cfi, const MachineRegisters& machine, uint64_t preserved, FrozenTable& rules,
+      absl::FunctionRef<void(uint64_t address)> on_landing_jump = [](uint64_t) {});
 
-  // Writes the row that Cfi::Full returns for `address` to `row`. Returns false if it was not kept.
-  bool At(uint64_t address, CfiRow& row) const;
+  // Writes the row that Cfi::Full returns for `address` to `row`. Returns false if it was not kept. `rules` are those
+  // that were made with this.
+  bool At(uint64_t address, const FrozenTable& rules, CfiRow& row) const;
 
   size_t heap_bytes() const;
 
@@ -44,8 +48,12 @@ class FrozenCfiRows {
   // Returns the recipe with its expression copied to expressions_.
   Recipe Own(const CfiRow& row, Recipe recipe);
   void Keep(const CfiRow& row);
+  bool IsKept(const Kept& kept, const CfiRow& row) const;
+  // Returns true if a kept recipe is the same as one of `row`.
+  bool IsSame(const Recipe& kept, const CfiRow& row, const Recipe& recipe) const;
 
-  FrozenTable row_numbers_;  // Rules whose offset is 1 + index in rows_; 0 means not kept.
+  // Rules whose offset is a number: 1 + index in rows_; 0 means not kept. Empty if only slow rows are kept.
+  FrozenTable row_numbers_;
   std::vector<Kept> rows_;
   std::vector<Register> registers_;
   std::vector<std::byte> expressions_;

@@ -2,7 +2,6 @@
 // three lines of the cache. Nothing is allocated or called, as signal handlers search.
 #include "src/unwind/dwarf/live/frozen_table.h"
 
-#include <algorithm>
 #include <limits>
 
 #include "src/base/last_at.h"
@@ -22,9 +21,9 @@ uint32_t ReadLow(const uint8_t* from, size_t size) {
 
 }  // namespace
 
-FrozenTable::FrozenTable(Cfi& cfi, absl::FunctionRef<void(uint64_t)> on_landing_jump) {
+FrozenTable::FrozenTable(Cfi& cfi, Cfi::SlowRule slow, absl::FunctionRef<void(uint64_t)> on_landing_jump) {
   FrozenBuilder builder;
-  cfi.ForEachRow([&](uint64_t address, const Rule& rule) {
+  cfi.ForEachRow(slow, [&](uint64_t address, const Rule& rule) {
     if (rule.kind == RuleKind::kInstalls) on_landing_jump(address);
     return builder.Add(address, rule);
   });
@@ -71,10 +70,6 @@ Rule FrozenTable::RuleIn(const Line& line, uint64_t wanted) const {
   Rule rule = rules_[number];
   for (; done < i; ++done) rule.offset += static_cast<int16_t>(steps_[line.codes[done]].what);
   return rule;
-}
-
-bool FrozenTable::HasSlow() const {
-  return std::any_of(rules_.begin(), rules_.end(), [](const Rule& rule) { return rule.kind == RuleKind::kSlow; });
 }
 
 size_t FrozenTable::heap_bytes() const {

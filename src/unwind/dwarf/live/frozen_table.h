@@ -23,15 +23,17 @@ class FrozenTable {
 
   // Copies the rules of `cfi`. Code beyond 4 GiB from the first row is left out. If there are more than 65,535
   // different rules, the further ones are kSlow.
-  explicit FrozenTable(Cfi& cfi) : FrozenTable(cfi, [](uint64_t) {}) {}
-  // As above. Calls on_landing_jump(address) for each row whose rule is kInstalls.
-  FrozenTable(Cfi& cfi, absl::FunctionRef<void(uint64_t address)> on_landing_jump);
+  explicit FrozenTable(Cfi& cfi)
+      : FrozenTable(
+            cfi, [](const CfiRow&, const Rule& rule) { return rule; }, [](uint64_t) {}) {}
+  // As above, with slow(row, rule) in place of each rule that is kSlow. Calls on_landing_jump(address) for each row
+  // whose rule is kInstalls.
+  FrozenTable(Cfi& cfi, Cfi::SlowRule slow, absl::FunctionRef<void(uint64_t address)> on_landing_jump);
 
   // Returns what Cfi::At returns. Async-signal-safe: does not allocate or lock. Takes a binary search without
   // unpredictable branches, and at most 62 steps.
   Rule At(uint64_t address) const;
 
-  bool HasSlow() const;  // Returns true if a rule is kSlow.
   size_t rows() const { return rows_; }
   size_t heap_bytes() const;
 

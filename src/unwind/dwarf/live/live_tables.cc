@@ -57,14 +57,14 @@ uint64_t EntryOf(const LoadedModule& module) {
 void Freeze(Cfi cfi, uint64_t entry, LiveModule& module) {
   module.entry = EntryCode(cfi, entry);
   std::vector<uint64_t> jumps;
-  module.rules = FrozenTable(cfi, [&](uint64_t jump) { jumps.push_back(jump); });
+  module.rows = FrozenCfiRows(cfi, kTheseRegisters, Machine::kPreserved, module.rules,
+                              [&](uint64_t jump) { jumps.push_back(jump); });
   for (const uint64_t jump : jumps) {
     const uint64_t size = std::min(kMaxInstallCode, jump - cfi.FunctionAt(jump).value_or(jump));
     std::vector<std::byte> before(size);
     if (!sys::CopyOwn(module.bias + jump - size, before.data(), size)) before.clear();
     module.installs.push_back(InstallCode(cfi, jump, before));
   }
-  if (module.rules.HasSlow()) module.rows = FrozenCfiRows(cfi, kTheseRegisters, Machine::kPreserved);
 }
 
 size_t CodeBytes(const LoadedModule& module) {

@@ -50,7 +50,7 @@ class LiveCode {
   bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias) {
     if (!Find(address) || range_->module == nullptr) return false;
     bias = range_->module->bias;
-    return range_->module->rows.At(address - bias, row);
+    return range_->module->rows.At(address - bias, range_->module->rules, row);
   }
 
   // As StepByRule needs it.

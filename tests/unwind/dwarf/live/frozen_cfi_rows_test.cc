@@ -17,6 +17,7 @@ using testing::Uleb;
 using unwind::Cfi;
 using unwind::CfiRow;
 using unwind::FrozenCfiRows;
+using unwind::FrozenTable;
 using unwind::Recovery;
 using unwind::Rule;
 using unwind::RuleKind;
@@ -35,12 +36,21 @@ bool IsSame(const CfiRow& a, const CfiRow& b) {
   return same;
 }
 
+struct FrozenModule {
+  explicit FrozenModule(Cfi& cfi) : rows(cfi, unwind::kX86Registers, X86_64::kPreserved, rules) {}
+
+  bool At(uint64_t address, CfiRow& row) const { return rows.At(address, rules, row); }
+
+  FrozenTable rules;  // Filled by the next one.
+  FrozenCfiRows rows;
+};
+
 struct Agreement {
   size_t rows = 0, kept = 0, slow = 0, slow_kept = 0, different = 0;
 };
 
 // At each change of rule, and at the last byte before it.
-Agreement Compare(Cfi& cfi, const FrozenCfiRows& frozen) {
+Agreement Compare(Cfi& cfi, const FrozenModule& frozen) {
   std::vector<uint64_t> places;
   cfi.ForEachRow([&](uint64_t address, const Rule&) {
     places.push_back(address - 1);
@@ -62,12 +72,10 @@ Agreement Compare(Cfi& cfi, const FrozenCfiRows& frozen) {
   return found;
 }
 
-FrozenCfiRows Freeze(Cfi& cfi) { return FrozenCfiRows(cfi, unwind::kX86Registers, X86_64::kPreserved); }
-
 TEST_CASE("an empty table has no rows") {
   CfiRow row;
-  CHECK_FALSE(FrozenCfiRows().At(0, row));
-  CHECK_FALSE(FrozenCfiRows().At(~uint64_t{0}, row));
+  CHECK_FALSE(FrozenCfiRows().At(0, FrozenTable(), row));
+  CHECK_FALSE(FrozenCfiRows().At(~uint64_t{0}, FrozenTable(), row));
 }
 
 // A function with a CFA in `number` for 4 bytes.
@@ -85,7 +93,7 @@ std::string ModuleWithCfaIn(int number) {
 TEST_CASE("only slow rows are kept if no others are needed") {
   const std::string file = ModuleWithCfaIn(10);
   Cfi cfi(*elf::Image::Parse(testing::BytesOf(file)));
-  const FrozenCfiRows frozen = Freeze(cfi);
+  const FrozenModule frozen(cfi);
   const Agreement found = Compare(cfi, frozen);
   CHECK(found.slow > 0);
   CHECK(found.kept == found.slow);
@@ -99,7 +107,7 @@ TEST_CASE("only slow rows are kept if no others are needed") {
 TEST_CASE("all rows are kept where a CFA is in what callees preserve") {
   const std::string file = ModuleWithCfaIn(3);
   Cfi cfi(*elf::Image::Parse(testing::BytesOf(file)));
-  const FrozenCfiRows frozen = Freeze(cfi);
+  const FrozenModule frozen(cfi);
   const Agreement found = Compare(cfi, frozen);
   CHECK(found.kept == found.rows);
   CHECK(found.different == 0);
@@ -115,7 +123,7 @@ TEST_CASE("expressions are copied: the module may go") {
   records.Fde(0x1000, 0x20, Ops({DW_CFA_def_cfa_expression, 3, DW_OP_breg6, 0x70, DW_OP_deref}));
   std::string file = testing::Module(records);
   std::optional<Cfi> cfi(*elf::Image::Parse(testing::BytesOf(file)));
-  const FrozenCfiRows frozen = Freeze(*cfi);
+  const FrozenModule frozen(*cfi);
   cfi.reset();
   std::fill(file.begin(), file.end(), '\0');
   CfiRow row;
@@ -132,9 +140,9 @@ TEST_CASE("rows of the libraries that every program has are the records'") {
     const std::string file(std::istreambuf_iterator<char>(stream), {});
     if (file.empty()) continue;  // libcrypto is not everywhere
     Cfi cfi(*elf::Image::Parse(testing::BytesOf(file)));
-    const FrozenCfiRows frozen = Freeze(cfi);
+    const FrozenModule frozen(cfi);
     const Agreement found = Compare(cfi, frozen);
-    INFO(name << ": " << found.rows << " rows, " << found.slow << " slow, " << frozen.heap_bytes() << " bytes");
+    INFO(name << ": " << found.rows << " rows, " << found.slow << " slow, " << frozen.rows.heap_bytes() << " bytes");
     CHECK(found.rows > 1000);
     CHECK(found.slow_kept == found.slow);
     CHECK(found.different == 0);
