@@ -40,7 +40,7 @@ struct Rule {
     kSignalFrame = 8,  // The pc of the next frame is not a return address.
   };
 
-  int32_t offset = 0;  // In bytes.
+  int32_t offset = 0;  // In bytes. kSlow in a frozen table: the number of the row in FrozenCfiRows; 0 means not kept.
   int16_t slot = 0;    // In words, from the CFA.
   RuleKind kind = RuleKind::kNone;
   uint8_t flags = 0;

@@ -36,7 +36,7 @@ void LookUp(unwind::Cfi& cfi, const unwind::FrozenTable& frozen, uint64_t addres
   frozen.At(address);
 }
 
-// Most rules are computed without rows, and must be those of the rows all the same.
+// Checks that ForEachRow gives the changes that RuleFromRow gives for all rows.
 void CheckRulesOfRows(unwind::Cfi& cfi, const unwind::MachineRegisters& machine) {
   using Changes = std::vector<unwind::RuleChange>;
   Changes rules, of_rows;

@@ -95,7 +95,7 @@ bool Cfi::Parts::Try(const T& ask) {
   return false;
 }
 
-// Modules with both sections are rare.
+// Copies the changes of both sections if there are two, which is rare.
 template <class ForEach>
 void Cfi::Parts::Merge(const ForEach& for_each, VisitRow visit) {
   FdeRules* const first = Eh();

@@ -61,10 +61,11 @@ class Cfi {
   using VisitRow = absl::FunctionRef<bool(uint64_t address, const Rule& rule)>;
   void ForEachRow(VisitRow visit);
 
-  // As above, with the rule slow(row, rule) for each row whose rule is kSlow.
+  // As above, but visits slow(row, rule) in place of each rule that is kSlow. `slow` must not use this Cfi.
   using SlowRule = absl::FunctionRef<Rule(const CfiRow& row, const Rule& rule)>;
   void ForEachRow(SlowRule slow, VisitRow visit);
-  // As above, with rules that `as` makes from all rows.
+  // As above, with as(row) as the rule of each row. Where it returns kNone, that of the other section is taken. `as`
+  // must not use this Cfi.
   using AsRule = absl::FunctionRef<Rule(const CfiRow& row)>;
   void ForEachWholeRow(AsRule as, VisitRow visit);
 

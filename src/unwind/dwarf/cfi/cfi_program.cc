@@ -17,9 +17,6 @@ namespace {
 constexpr size_t kMaxRemembered = 32;
 // Linkers' programs have about twenty bytes. In a hostile file each FDE may make its CIE's program run again.
 constexpr size_t kMaxInitialBytes = 1024;
-// Not in every <dwarf.h>. The first has the number of GNU_window_save, which is for SPARC; the second came with signed
-// pcs.
-constexpr uint8_t kNegateRaState = 0x2d, kNegateRaStateWithPc = 0x2c;
 
 }  // namespace
 

@@ -11,6 +11,11 @@
 
 namespace perfkit::unwind {
 
+// The opcodes that say whether aarch64's return address is signed, which makes no difference here: Machine::CodeAddress
+// removes signatures. Not in every <dwarf.h>. The first has the number of GNU_window_save, which is for SPARC; the
+// second came with signed pcs.
+inline constexpr uint8_t kNegateRaState = 0x2d, kNegateRaStateWithPc = 0x2c;
+
 // A Common Information Entry: what several FDEs share.
 struct Cie {
   uint64_t code_alignment = 1;

@@ -1,6 +1,6 @@
-// Reads CIEs and FDEs: libdw splits the section into records, whose fields are read here; FDEs of the form that linkers
-// write on 64-bit machines are read without libdw, in a quarter of the time. CIEs are kept, because many
-// FDEs share one, and each has a program that would otherwise run again for each function.
+// Reads CIEs and FDEs: libdw splits the section into records, whose fields are read here. FDEs in the form that
+// assemblers write for 64-bit machines are read without libdw, which takes a quarter of the time. CIEs are kept,
+// because many FDEs share one, and each has a program that would otherwise run again for each function.
 #include "src/unwind/dwarf/cfi/cfi_records.h"
 
 #include <dwarf.h>
@@ -81,17 +81,18 @@ bool CfiRecords::FdeAt(uint64_t offset, Fde& fde) {
   return !dwarf_cfi_cie_p(&record.entry) && ToFde(record, fde);
 }
 
-// A length of 32 bits, the distance back to a CIE that is known, and a range of two numbers of 32 bits, of which the
-// first is relative to its own place (LSB Core 5.0, 10.6.1.2).
+// The usual form has a 32-bit size, a 32-bit distance back to a CIE that was read before, and two 32-bit numbers: the
+// first address, relative to its own place, and the length of the code (LSB Core 5.0, 10.6.1.2). As libdw, does not
+// take the section's first record for an FDE.
 bool CfiRecords::UsualFdeAt(uint64_t offset, Fde& fde) {
   struct Head {
     uint32_t size, to_cie;
     int32_t begin;
     uint32_t length;
   };
-  constexpr uint32_t kRange = 8, kLargest = 0xffff'fff0;  // Larger sizes stand for other formats.
+  constexpr uint32_t kRange = 8, kFirstReserved = 0xffff'fff0;  // DWARF 5, 7.4: 0xffffffff means the 64-bit format.
   const std::optional<Head> head = base::ReadAt<Head>(section_.bytes, offset);
-  if (!section_.is_eh || !head || head->to_cie == 0 || head->size >= kLargest) return false;
+  if (!section_.is_eh || offset == 0 || !head || head->to_cie == 0 || head->size >= kFirstReserved) return false;
   const uint64_t at_id = offset + sizeof(head->size);
   if (head->to_cie > at_id || head->size < sizeof(head->to_cie) + kRange) return false;
   const KnownCie* const known = FindCie(at_id - head->to_cie);
@@ -104,10 +105,10 @@ bool CfiRecords::UsualFdeAt(uint64_t offset, Fde& fde) {
   fde.cie = &known->cie;
   fde.begin = section_.address + at_begin + static_cast<uint64_t>(int64_t{head->begin});
   fde.end = fde.begin + head->length;
-  return fde.begin <= fde.end && CutAugmentation(base::DwarfReader(*rest), fde);
+  return fde.begin <= fde.end && ReadProgram(base::DwarfReader(*rest), fde);
 }
 
-bool CfiRecords::CutAugmentation(base::DwarfReader reader, Fde& fde) {
+bool CfiRecords::ReadProgram(base::DwarfReader reader, Fde& fde) {
   if (fde.cie->sized_augmentation) reader.Block(reader.Uleb());
   fde.program = reader.rest();
   return reader.ok();
@@ -134,7 +135,7 @@ bool CfiRecords::ToFde(const Record& record, Fde& fde) {
   if (!begin || !length || *begin + *length < *begin) return false;
   fde.begin = *begin;
   fde.end = *begin + *length;
-  return CutAugmentation(reader, fde);
+  return ReadProgram(reader, fde);
 }
 
 const CfiRecords::KnownCie* CfiRecords::FindCie(uint64_t offset) const {

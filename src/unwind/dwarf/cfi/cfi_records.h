@@ -42,10 +42,11 @@ class CfiRecords {
   enum class Next : uint8_t { kRecord, kDamaged, kEnd };
   Next Read(uint64_t offset, uint64_t& next, Record& record);
   bool ToFde(const Record& record, Fde& fde);
-  // As FdeAt, for the form that nearly all FDEs have. Returns false for others.
+  // As FdeAt, for the form that nearly all FDEs have. Returns false for others, and for FDEs whose CIE is not in cies_;
+  // `fde` is then unspecified.
   bool UsualFdeAt(uint64_t offset, Fde& fde);
-  // Sets the program, given a reader of what comes after the range.
-  static bool CutAugmentation(base::DwarfReader reader, Fde& fde);
+  // Skips the augmentation data and sets fde.program. Requires that `reader` is after the range.
+  static bool ReadProgram(base::DwarfReader reader, Fde& fde);
   const KnownCie* FindCie(uint64_t offset) const;
   const Cie* CieAt(uint64_t offset);
   bool ParseCie(uint64_t offset, Cie& cie);

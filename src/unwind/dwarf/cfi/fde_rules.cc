@@ -19,6 +19,8 @@ constexpr size_t kLookBack = 8;
 constexpr size_t kMaxHeap = 12;
 // Maximum number of times, on average, that each byte of the section is interpreted when all rows are computed.
 constexpr size_t kMaxRuns = 4;
+// Changes of one function whose memory is kept for the next one. Few functions have more.
+constexpr size_t kMaxChanges = 4096;
 
 // Appends the changes of rule that the rows of an FDE make. Damaged parts have kNone.
 template <class T>
@@ -116,6 +118,7 @@ const FdeRules::Function& FdeRules::Decode(size_t slot) {
     rules_.push_back(rule);
   }
   function.rows = static_cast<uint32_t>(changes_.size());
+  if (changes_.capacity() > kMaxChanges) changes_ = {};
   return function;
 }
 
@@ -149,7 +152,7 @@ Rule FdeRules::RuleIn(const Function& function, uint64_t address) const {
 // The changes of a function are delivered once the next function is known, which may begin before this one ends.
 template <class Append>
 void FdeRules::ForEachFunction(const Append& append, Visit visit) {
-  std::vector<RuleChange> changes, next_changes;  // No members: `visit` may look up rules.
+  std::vector<RuleChange> changes, next_changes;  // Not members, because `visit` may call this again.
   uint64_t end = 0;
   const auto tell = [&](uint64_t next) {
     if (changes.empty()) return true;

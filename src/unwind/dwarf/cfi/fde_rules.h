@@ -34,9 +34,10 @@ class FdeRules {
   // Returns the first address of the function that contains `address`, or nullopt.
   std::optional<uint64_t> FunctionAt(uint64_t address, Reach reach);
 
-  // Calls visit for each function, with the changes of the rule from its begin up to the next one's, in ascending
-  // order. Those from `end` on are of the padding after it, which has its last rule, and of what comes then. Where
-  // RuleFromRow returns kSlow, the rule is slow(row, that rule). Stops if `visit` returns false.
+  // Calls visit once for each function, in ascending order. `changes` are those from its first address up to the next
+  // function. `end` is the function's end: changes from there on are of the padding, which has the last rule, and then
+  // of code without information (kNone). Where RuleFromRow returns kSlow, the rule is slow(row, that rule). Stops if
+  // `visit` returns false.
   using Visit = absl::FunctionRef<bool(std::span<const RuleChange> changes, uint64_t end)>;
   void ForEach(absl::FunctionRef<Rule(const CfiRow& row, const Rule& rule)> slow, Visit visit);
   // As above, with rules that `as` makes from all rows.

@@ -16,12 +16,13 @@ struct MachineRegisters {
 inline constexpr MachineRegisters kX86Registers{.fp = 6, .sp = 7, .return_address = 16};
 inline constexpr MachineRegisters kArmRegisters{.fp = 29, .sp = 31, .return_address = 30, .is_arm = true};
 
-// The recipes by which most frames are stepped: all that a rule of kind kSp or kFp says.
+// The four recipes that decide a rule of kind kSp or kFp.
 struct RowCore {
   Recipe cfa, sp, fp, pc;
 };
 
-// Returns the rule of a row of code that is not a signal frame; kSlow if that is of another kind than kSp and kFp.
+// Returns the rule of a row whose recipes are `core`, if that is kSp or kFp; else kSlow, even where RuleFromRow knows a
+// better kind. Requires that the row is not a signal frame's.
 Rule RuleFromCore(const RowCore& core, const MachineRegisters& machine);
 
 // Returns kInstalls for the row at the jump to a landing pad (InstallCode finds the code before it), kSlow if no other

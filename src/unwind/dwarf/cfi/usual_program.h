@@ -1,8 +1,8 @@
-// Computes the rules of a function without whole rows, for the programs that nearly all functions have.
+// Computes the rules of a function directly from its program, without building CfiRows. CfiProgram runs the rare
+// programs for which this is not possible.
 //
-// A rule depends on the CFA, sp, fp and the return address. The usual instructions move the location, change the CFA's
-// offset, and save other registers, which are skipped: so a program of a few registers is run, where CfiProgram copies
-// and converts rows of 33.
+// A rule depends only on the CFA and on the recipes of sp, fp and the return address. This interpreter keeps those four
+// and skips the instructions for other registers; CfiProgram keeps 33 recipes.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,9 @@ struct RuleChange {
   bool operator==(const RuleChange&) const = default;
 };
 
-// Appends the changes of rule that the rows of `fde` make, as RuleFromRow has them. Returns false, and appends nothing,
-// if the program has any other instruction, is damaged, or has a row whose rule is neither kSp nor kFp.
+// Appends the changes that RuleFromRow gives for the rows of `fde`. Returns false, and appends nothing, if the code is
+// a signal frame, the program has an instruction that is not usual or is damaged before the FDE's end, or a row's rule
+// is neither kSp nor kFp.
 bool AppendUsualRules(const Fde& fde, const MachineRegisters& machine, std::vector<RuleChange>& changes);
 
 }  // namespace perfkit::unwind

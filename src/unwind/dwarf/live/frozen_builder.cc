@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t kMaxOffset = std::numeric_limits<uint32_t>::max();
 constexpr size_t kMaxRules = std::numeric_limits<uint16_t>::max();
-// The greatest number of rows in which steps are counted, spread over the module: a quarter of them, but not few.
+// Steps are counted in a quarter of the rows, spread over the module: at least kSample / 4 and at most kSample.
 constexpr size_t kSample = size_t{1} << 12;
 constexpr uint64_t kUsed = uint64_t{1} << 40, kRelative = uint64_t{1} << 39;
 constexpr size_t kLongestRow = 7;  // A code, 4 bytes of delta, 2 bytes of rule.

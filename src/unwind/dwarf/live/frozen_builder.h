@@ -51,7 +51,7 @@ class FrozenBuilder {
   size_t WriteRow(size_t row, uint8_t* to);
 
   uint64_t base_ = 0;
-  uint64_t last_bits_ = 0;  // Of the rule that was added last.
+  uint64_t last_bits_ = 0;  // The bits of the last added rule; without meaning while rows_ is empty.
   std::vector<Row> rows_;
   std::vector<Rule> rules_;
   std::vector<uint32_t> uses_;  // By rule number: how many rows have it.

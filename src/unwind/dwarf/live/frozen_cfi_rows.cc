@@ -2,6 +2,8 @@
 #include "src/unwind/dwarf/live/frozen_cfi_rows.h"
 
 #include <algorithm>
+#include <functional>
+#include <string_view>
 #include <unordered_map>
 
 #include "src/base/mix.h"
@@ -25,8 +27,9 @@ uint64_t Hash(uint64_t hash, uint64_t value) {
 uint64_t Hash(uint64_t hash, const CfiRow& row, const Recipe& recipe) {
   hash = Hash(hash, uint64_t{recipe.number} << 8 | static_cast<uint64_t>(recipe.how));
   if (!IsExpression(recipe)) return Hash(hash, static_cast<uint64_t>(recipe.value));
-  for (const std::byte byte : row.Expression(recipe)) hash = Hash(hash, static_cast<uint64_t>(byte));
-  return hash;
+  const base::Bytes bytes = row.Expression(recipe);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return Hash(hash, std::hash<std::string_view>()(text));
 }
 
 uint64_t HashOf(const CfiRow& row) {
@@ -43,7 +46,8 @@ FrozenCfiRows::FrozenCfiRows(Cfi& cfi, const MachineRegisters& machine, uint64_t
                              absl::FunctionRef<void(uint64_t)> on_landing_jump) {
   preserved &= ~(uint64_t{1} << machine.fp);  // All walks keep fp.
   bool needs_all = false;
-  std::unordered_map<uint64_t, int32_t> numbers;  // By the hash of a row: the last one that has it.
+  // Key: the hash of a row. Value: the number of the last kept row with that hash.
+  std::unordered_map<uint64_t, int32_t> numbers;
   const auto number_of = [&](const CfiRow& row) {
     int32_t& number = numbers[HashOf(row)];
     if (number != 0 && IsKept(rows_[static_cast<size_t>(number) - 1], row)) return number;
@@ -59,8 +63,11 @@ FrozenCfiRows::FrozenCfiRows(Cfi& cfi, const MachineRegisters& machine, uint64_t
   rules = FrozenTable(cfi, keep_slow, on_landing_jump);
   if (needs_all) {
     FrozenBuilder builder;
-    cfi.ForEachWholeRow([&](const CfiRow& row) { return Rule{.offset = number_of(row), .kind = RuleKind::kSlow}; },
-                        [&](uint64_t address, const Rule& number) { return builder.Add(address, number); });
+    const auto as = [&](const CfiRow& row) {
+      if (row.cfa.how == Recovery::kUnspecified) return Rule();  // .debug_frame may have a CFA there.
+      return Rule{.offset = number_of(row), .kind = RuleKind::kSlow};
+    };
+    cfi.ForEachWholeRow(as, [&](uint64_t address, const Rule& number) { return builder.Add(address, number); });
     builder.Build(row_numbers_);
   }
   rows_.shrink_to_fit();

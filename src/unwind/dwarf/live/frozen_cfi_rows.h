@@ -20,13 +20,14 @@ class FrozenCfiRows {
   FrozenCfiRows() = default;
 
   // Copies the rows of `cfi`, and its rules into `rules`: the offset of a rule that is kSlow becomes the number of its
-  // row here. `preserved`: bit i means that functions preserve register i. on_landing_jump: FrozenTable.
+  // row here. `preserved`: bit i means that functions preserve register i.
+  // `on_landing_jump`: as in FrozenTable's constructor.
   FrozenCfiRows(
       Cfi& cfi, const MachineRegisters& machine, uint64_t preserved, FrozenTable& rules,
       absl::FunctionRef<void(uint64_t address)> on_landing_jump = [](uint64_t) {});
 
-  // Writes the row that Cfi::Full returns for `address` to `row`. Returns false if it was not kept. `rules` are those
-  // that were made with this.
+  // Writes the row that Cfi::Full returns for `address` to `row`. Returns false if it was not kept. Requires
+  // the `rules` that the constructor filled.
   bool At(uint64_t address, const FrozenTable& rules, CfiRow& row) const;
 
   size_t heap_bytes() const;

@@ -22,7 +22,7 @@ class FrozenTable {
   FrozenTable() = default;  // Has kNone at all addresses.
 
   // Copies the rules of `cfi`. Code beyond 4 GiB from the first row is left out. If there are more than 65,535
-  // different rules, the further ones are kSlow.
+  // different rules, the further ones are kSlow with offset 0.
   explicit FrozenTable(Cfi& cfi)
       : FrozenTable(
             cfi, [](const CfiRow&, const Rule& rule) { return rule; }, [](uint64_t) {}) {}
@@ -30,8 +30,8 @@ class FrozenTable {
   // whose rule is kInstalls.
   FrozenTable(Cfi& cfi, Cfi::SlowRule slow, absl::FunctionRef<void(uint64_t address)> on_landing_jump);
 
-  // Returns what Cfi::At returns. Async-signal-safe: does not allocate or lock. Takes a binary search without
-  // unpredictable branches, and at most 62 steps.
+  // Returns the rule that was copied for `address`. Async-signal-safe: does not allocate or lock. Takes a binary search
+  // without unpredictable branches, and at most 62 steps.
   Rule At(uint64_t address) const;
 
   size_t rows() const { return rows_; }

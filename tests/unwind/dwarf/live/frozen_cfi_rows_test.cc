@@ -117,6 +117,25 @@ TEST_CASE("all rows are kept where a CFA is in what callees preserve") {
   CHECK_FALSE(frozen.At(0xfff, row));
 }
 
+TEST_CASE("a row of .debug_frame is kept where .eh_frame has no CFA") {
+  testing::Records eh, debug(false);
+  eh.Cie("");
+  eh.Fde(0x1000, 0x20);
+  eh.Cie();
+  eh.Fde(0x2000, 0x20, Ops({DW_CFA_def_cfa, 3, 16}));  // All rows are needed.
+  debug.Cie();
+  debug.Fde(0x1000, 0x20, Ops({DW_CFA_def_cfa, 10, 16}));
+  testing::ElfBuilder builder;
+  builder.AddSection(".debug_frame", {.sh_type = SHT_PROGBITS}, debug.bytes());
+  const std::string module = testing::Module(eh), debug_file = builder.Build();
+  Cfi cfi(*elf::Image::Parse(testing::BytesOf(module)), *elf::Image::Parse(testing::BytesOf(debug_file)));
+  const FrozenModule frozen(cfi);
+  CfiRow row;
+  REQUIRE(frozen.At(0x1010, row));
+  CHECK((row.cfa.number == 10 && row.cfa.value == 16));
+  CHECK(Compare(cfi, frozen).different == 0);
+}
+
 TEST_CASE("expressions are copied: the module may go") {
   testing::Records records;
   records.Cie();
