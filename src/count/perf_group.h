@@ -87,10 +87,14 @@ class PerfGroup {
   void Close() noexcept;
 
  private:
+  // Nearly all of these reads succeed at the first to third try.
+  static constexpr int kTriesOfInherited = 64;
+
   struct Site {
     open::TaskCpu task_cpu;
-    std::vector<sys::OwnedFd> fds;  // The leader first.
-    uint64_t last_enabled_ns = 0;   // For a CPU: time enabled at the previous read.
+    std::vector<sys::OwnedFd> fds;    // The leader first.
+    uint64_t last_enabled_ns = 0;     // For a CPU: time enabled at the previous read.
+    std::vector<uint64_t> largest{};  // The largest words so far, if threads inherit this group; else empty.
   };
 
   absl::Status FindTaskCpus(const Member& member, const Target& target);
@@ -100,7 +104,7 @@ class PerfGroup {
                                            const sys::LazyRights& rights) const;
   // The numbers of one site, as the kernel writes them.
   struct Words;
-  bool ReadSite(const Site& site, Words& words) const noexcept;
+  bool ReadSite(Site& site, Words& words) const noexcept;
   bool HasEnded(Site& site, const Words& words) const noexcept;
 
   std::vector<Site> sites_;
@@ -108,7 +112,8 @@ class PerfGroup {
   uint32_t member_mask_ = 0;      // The same as bits, with clock_.
   uint8_t clock_ = kMaxEvents;    // The event whose number is the time enabled; kMaxEvents means none.
   bool can_lose_counters_ = false;
-  bool stopped_ = false;  // Disabled by Switch.
+  bool stopped_ = false;    // Disabled by Switch.
+  bool inherited_ = false;  // Threads that start later count, too.
   std::vector<bool> user_only_;
   // Bit i: event i is in another group too, and its time enabled is counted there, because both run while the thread
   // runs. Not for CPUs: each part has CPUs of its own.
@@ -129,17 +134,23 @@ struct PerfGroup::Words {
 };
 
 // Returns false if there is no number: 0 bytes mean that a pinned group lost its counters; fewer bytes than requested,
-// or another number of members, mean that the data is not of this group.
-[[gnu::always_inline]] inline bool PerfGroup::ReadSite(const Site& site, Words& words) const noexcept {
+// or another number of members, mean that the data is not of this group. While a thread that has inherited the group
+// ends, a read fails with ECHILD, or lacks what its siblings have counted: then the numbers before it stand.
+[[gnu::always_inline]] inline bool PerfGroup::ReadSite(Site& site, Words& words) const noexcept {
   const size_t count = members_.size() + (format_.alone ? 0 : 1) + format_.time_words();
   const auto size = static_cast<ssize_t>(count * sizeof(uint64_t));
   words.times = words.all.data() + 1;
   words.values = words.all.data() + (format_.alone ? 0 : count - members_.size());
   ssize_t got;
+  int tries = 0;
   do {
     got = sys::Read(site.fds.front().get(), words.all.data(), static_cast<size_t>(size));
-  } while (got < 0 && errno == EINTR);
-  return got == size && (format_.alone || words.all[0] == members_.size());
+  } while (got < 0 && (errno == EINTR || (errno == ECHILD && ++tries < kTriesOfInherited)));
+  if (got != size || (!format_.alone && words.all[0] != members_.size())) return false;
+  for (size_t i = 0; i < site.largest.size(); ++i) {
+    words.all[i] = site.largest[i] = std::max(site.largest[i], words.all[i]);
+  }
+  return true;
 }
 
 // Returns true if a CPU has gone offline. Time enabled of a CPU's event always increases until then. The kernel then

@@ -86,12 +86,17 @@ size_t SourceBuilder::FirstLike(size_t i) const {
   return first;
 }
 
+// The kernel copies the events of a thread for each thread that it starts. Groups do not stand that: while a copy is
+// made or ends, a read fails (ECHILD) or lacks its siblings, and a member that is added just then may be lost for good
+// (seen on Linux 6.18). So events that are never off their counter are groups of their own.
+bool SourceBuilder::OpensApart() const { return target_.inherit && CountsThreads() && !IsThisThread(); }
+
 // Must be called before anything is opened: a group's members must agree on the format.
 void SourceBuilder::ChooseFormat() {
   const size_t size = source_->slots_.size() - source_->copies_.size();
   if (size == 1) clock_slot_ = kNoSlot;
   const bool clock = clock_slot_ != kNoSlot;
-  format_.alone = size - (clock ? 1 : 0) <= 1;
+  format_.alone = (OpensApart() && !can_multiplex_) || size - (clock ? 1 : 0) <= 1;
   // For CPUs, the times also show whether they are still counted (PerfGroup::HasEnded).
   if (!can_multiplex_ && CountsThreads())
     format_.times = clock ? GroupFormat::Times::kEnabled : GroupFormat::Times::kNone;

@@ -77,6 +77,7 @@ class SourceBuilder {
   void AllowReadInPlace();
 
   bool IsThisThread() const { return target_.kind == Target::Kind::kThisThread; }
+  bool OpensApart() const;
   bool CountsThreads() const { return target_.kind != Target::Kind::kCpu && target_.kind != Target::Kind::kSystem; }
   Source::Slot& slot(size_t i) { return source_->slots_[i]; }
   const EventConfig& event(size_t i) const { return source_->slots_[i].event; }

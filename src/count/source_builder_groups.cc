@@ -191,11 +191,14 @@ absl::Status SourceBuilder::OpenEnergy(size_t i) {
 absl::Status SourceBuilder::OpenInGroup(size_t i, bool strict_group, uint64_t optional_config1) {
   if (IsEnergy(event(i)) && IsThisThread()) return OpenEnergy(i);
   if (i == clock_slot_ && AdoptClock(i)) return absl::OkStatus();
-  const bool begins = open_groups_.empty() || (!strict_group && IsSlots(event(i)));
-  absl::Status status = begins ? absl::UnavailableError("") : Join(i, strict_group, optional_config1);
-  if (!status.ok() && strict_group && !open_groups_.empty()) return status;
-  if (!status.ok()) status = OpenNewGroups(i, optional_config1);
+  const bool apart = format_.alone || (OpensApart() && !strict_group && !CanMultiplex(event(i)));
+  const bool begins = apart || open_groups_.empty() || (!strict_group && IsSlots(event(i)));
+  absl::Status status = begins ? absl::OkStatus() : Join(i, strict_group, optional_config1);
+  if (!status.ok() && strict_group) return status;
+  const std::vector<size_t> others = open_groups_;
+  if (begins || !status.ok()) status = OpenNewGroups(i, optional_config1);
   if (!status.ok()) return status;
+  if (apart) open_groups_ = others;
   source_->groups_.AddEvent(i);
   if (can_multiplex_) source_->multiplexable_ |= 1u << i;
   FlagExclusions(i);

@@ -269,6 +269,10 @@ class Investigation {
   // Explains values that are out of range in the attr itself.
   std::optional<Explanation> ExplainValue() const {
     const sys::PerfEventAttr& attr = refused_.attr;
+    if (refused_.group_fd >= 0 && (attr.pinned != 0 || attr.exclusive != 0)) {
+      return Explanation{Code::kInvalidArgument, "only the first event of a group can be pinned or exclusive",
+                         "write it first, or in a group of its own"};
+    }
     const uint64_t rate = attr.sample_period_or_freq;
     const std::optional<uint64_t> most = sys::MaxSampleRate();
     if (attr.freq != 0 && most && rate > *most) {

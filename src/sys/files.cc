@@ -42,15 +42,16 @@ OwnedFd OpenToRead(const char* path) { return OwnedFd(kernel().open(path, O_RDON
 
 absl::StatusOr<std::string> ReadToEnd(const OwnedFd& fd, const std::string& path, size_t most) {
   std::string text;
-  char buffer[16 << 10];
   while (true) {
-    const ssize_t got = RetryInterrupted([&] { return kernel().read(fd.get(), buffer, sizeof(buffer)); });
+    // Not on the stack, which may be a fiber's.
+    constexpr size_t kRoom = 16 << 10;
+    const size_t before = text.size();
+    text.resize(before + kRoom);
+    const ssize_t got = RetryInterrupted([&] { return kernel().read(fd.get(), text.data() + before, kRoom); });
     if (got < 0) return ReadError("read", path, errno);
+    text.resize(before + static_cast<size_t>(got));
     if (got == 0) return text;
-    if (text.size() + static_cast<size_t>(got) > most) {
-      return absl::OutOfRangeError(absl::StrFormat("%s is larger than %d bytes", path, most));
-    }
-    text.append(buffer, static_cast<size_t>(got));
+    if (text.size() > most) return absl::OutOfRangeError(absl::StrFormat("%s is larger than %d bytes", path, most));
   }
 }
 

@@ -102,6 +102,15 @@ mutant(written_bytes_are_those_read FILE src/count/thread_io.cc TEST count_test 
 mutant(energy_is_of_one_thread FILE src/count/format.cc TEST count_test CASES "[energy]"
        FROM [[reason.ok() && count::IsEnergy(event) ? "of the machine" : ""]] TO [[!reason.ok() && count::IsEnergy(event) ? "of the machine" : ""]]
        SAYS "A table shows the energy of the whole machine as a thread's own.")
+mutant(inherited_events_are_one_group FILE src/count/source_builder.cc TEST count_test CASES "[inherited]"
+       FROM [[format_.alone = (OpensApart() && !can_multiplex_) || size]] TO [[format_.alone = size]]
+       SAYS "A pinned event and the clock beside it are never counted, and threads that end take numbers away.")
+mutant(ending_thread_is_no_number FILE src/count/perf_group.h TEST count_test CASES "[inherited]"
+       FROM [[(errno == ECHILD && ++tries < kTriesOfInherited)]] TO [[(errno == ECHILD && ++tries < 1)]]
+       SAYS "A group of hardware events of all threads is not counted while a thread ends.")
+mutant(inherited_numbers_decrease FILE src/count/perf_group.cc TEST count_test CASES "[inherited]"
+       FROM [[if (inherited_) site.largest]] TO [[if (!inherited_) site.largest]]
+       SAYS "A difference of two readings is 2^64 less something while a thread ends.")
 mutant(clock_of_the_packages_cpu FILE src/count/perf_group.cc TEST count_test CASES "[energy]"
        FROM [[  if (sites_.front().task_cpu.cpu >= 0) return false;]] TO [[  if (sites_.empty()) return false;]]
        SAYS "A thread's clock beside energy is the time of the CPU on which energy is read.")

@@ -352,6 +352,21 @@ TEST_CASE("one breakpoint more than the CPU has is told as that", "[explain]") {
   CHECK(Open(request).ok());
 }
 
+TEST_CASE("a pinned event that is not its group's first is told so", "[explain]") {
+  for (const char* const name : {"page-faults:D", "page-faults:e"}) {
+    const absl::StatusOr<EventConfig> event = ParseEvent(name), leading = ParseEvent("page-faults:u");
+    REQUIRE((event.ok() && leading.ok()));
+    const absl::StatusOr<OpenedEvent> leader = OpenEvent(RequestFor(*leading, 0), sys::ReadRights());
+    REQUIRE(leader.ok());
+    OpenRequest member = RequestFor(*event, 0);
+    member.group_fd = leader->fd.get();
+    const absl::Status status = Open(member);
+    CHECK(absl::IsInvalidArgument(status));
+    CHECK(Has(status, "only the first event of a group can be pinned or exclusive"));
+    CHECK(Has(status, "Remedy: write it first, or in a group of its own"));
+  }
+}
+
 TEST_CASE("an event that its group alone refuses is told so", "[explain]") {
   const absl::StatusOr<EventConfig> event = ParseEvent("task-clock:u");
   REQUIRE(event.ok());

@@ -68,8 +68,15 @@ FrameThread* FrameCounterImpl::Attach(std::string_view name) noexcept {
     Refuse(self);
     return nullptr;
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
-  auto thread = std::make_unique<FrameThread>(shape_, std::string(name.empty() ? "workers" : name), next_serial_++);
+  std::unique_lock<std::mutex> lock(mutex_);
+  const uint64_t serial = next_serial_++;
+  if (serial > FrameThread::kMaxSerial) {  // Entry ids of two threads would be the same.
+    lock.unlock();
+    slot.Release();
+    Refuse(self);
+    return nullptr;
+  }
+  auto thread = std::make_unique<FrameThread>(shape_, std::string(name.empty() ? "workers" : name), serial);
   FrameThread* const attached = thread.get();
   const bool bound = Bind(self, attached, [](Bindable& impl, void* ended) {
     static_cast<FrameCounterImpl&>(impl).EndThread(*static_cast<FrameThread*>(ended));

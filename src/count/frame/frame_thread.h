@@ -31,7 +31,8 @@ namespace perfkit::count {
 
 class FrameThread {
  public:
-  static constexpr unsigned kSerialShift = 40;  // 10^12 visits of zones per thread, 16 million threads
+  static constexpr unsigned kSerialShift = 40;                                      // 10^12 visits of zones per thread
+  static constexpr uint64_t kMaxSerial = (uint64_t{1} << (64 - kSerialShift)) - 1;  // 16 million threads
 
   // For the calling thread.
   FrameThread(const ZoneShape& shape, std::string name, uint64_t serial)
