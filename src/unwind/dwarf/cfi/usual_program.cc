@@ -12,7 +12,7 @@
 namespace perfkit::unwind {
 namespace {
 
-constexpr size_t kMaxRemembered = 2;  // Compilers nest at most 2.
+constexpr size_t kMaxUsualDepth = 2;  // Compilers nest at most 2.
 
 // Reads the instructions of an FDE. Faster than DwarfReader: one pointer moves, and each read says itself if it failed.
 class Instructions {
@@ -92,7 +92,7 @@ class UsualProgram {
       case DW_CFA_def_cfa: return from.Uleb(number) && SetRegister(number) && SetOffset(from);
       case DW_CFA_def_cfa_register: return from.Uleb(number) && SetRegister(number);
       case DW_CFA_remember_state:
-        if (remembered_count_ == kMaxRemembered) return false;
+        if (remembered_count_ == kMaxUsualDepth) return false;
         remembered_[remembered_count_++] = core_;
         return true;
       case DW_CFA_restore_state:
@@ -179,7 +179,7 @@ class UsualProgram {
   bool only_offset_changed_ = false;  // At most the CFA's offset has changed since rule_ was computed.
   bool is_first_ = true;
   uint64_t location_;
-  std::array<RowCore, kMaxRemembered> remembered_;
+  std::array<RowCore, kMaxUsualDepth> remembered_;
   size_t remembered_count_ = 0;
 };
 
