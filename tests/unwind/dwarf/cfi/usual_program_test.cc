@@ -18,7 +18,7 @@ using unwind::Rule;
 using unwind::RuleChange;
 using unwind::RuleKind;
 
-constexpr uint64_t kBegin = 0x1000;
+constexpr uint64_t kUsualBegin = 0x1000;
 
 // An FDE of 0x40 bytes whose CIE is that of compilers.
 class CraftedFunction {
@@ -38,7 +38,7 @@ class CraftedFunction {
   std::optional<std::vector<RuleChange>> Usual() const {
     const RuleChange before{.begin = 1, .rule = {.offset = 2}};
     std::vector<RuleChange> changes = {before};
-    const unwind::Fde fde{kBegin, kBegin + 0x40, testing::BytesOf(program_), &cie_};
+    const unwind::Fde fde{kUsualBegin, kUsualBegin + 0x40, testing::BytesOf(program_), &cie_};
     const bool usual = unwind::AppendUsualRules(fde, machine_, changes);
     REQUIRE(changes.front() == before);
     changes.erase(changes.begin());
@@ -54,8 +54,8 @@ class CraftedFunction {
   std::string start_, program_;
 };
 
-Rule BySp(int32_t offset) { return {.offset = offset, .kind = RuleKind::kSp}; }
-Rule WithFp(RuleKind kind, int32_t offset) {
+Rule UsualSp(int32_t offset) { return {.offset = offset, .kind = RuleKind::kSp}; }
+Rule UsualFp(RuleKind kind, int32_t offset) {
   return {.offset = offset, .slot = -2, .kind = kind, .flags = Rule::kRestoresFp};
 }
 
@@ -80,11 +80,11 @@ TEST_CASE("a function that keeps a frame pointer is usual") {
                                       DW_CFA_advance_loc | 1,
                                       DW_CFA_restore_state,
                                       DW_CFA_nop}));
-  CHECK(function.Usual() == std::vector<RuleChange>{{kBegin, BySp(8)},
-                                                    {kBegin + 1, WithFp(RuleKind::kSp, 16)},
-                                                    {kBegin + 4, WithFp(RuleKind::kFp, 16)},
-                                                    {kBegin + 0x14, BySp(8)},
-                                                    {kBegin + 0x15, WithFp(RuleKind::kFp, 16)}});
+  CHECK(function.Usual() == std::vector<RuleChange>{{kUsualBegin, UsualSp(8)},
+                                                    {kUsualBegin + 1, UsualFp(RuleKind::kSp, 16)},
+                                                    {kUsualBegin + 4, UsualFp(RuleKind::kFp, 16)},
+                                                    {kUsualBegin + 0x14, UsualSp(8)},
+                                                    {kUsualBegin + 0x15, UsualFp(RuleKind::kFp, 16)}});
 }
 
 TEST_CASE("a function of aarch64 that signs its return address is usual") {
@@ -96,14 +96,15 @@ TEST_CASE("a function of aarch64 that signs its return address is usual") {
                                  testing::kArmStart, unwind::kArmRegisters);
   const Rule leaf{.kind = RuleKind::kSp, .flags = Rule::kReturnInLr};
   const Rule framed{.offset = 32, .slot = -4, .kind = RuleKind::kSp, .flags = Rule::kRestoresFp};
-  CHECK(function.Usual() == std::vector<RuleChange>{{kBegin, leaf}, {kBegin + 8, framed}, {kBegin + 16, leaf}});
+  CHECK(function.Usual() ==
+        std::vector<RuleChange>{{kUsualBegin, leaf}, {kUsualBegin + 8, framed}, {kUsualBegin + 16, leaf}});
 }
 
 TEST_CASE("rows that do not change the rule are no change, and rows beyond the function do not exist") {
   const CraftedFunction function(Ops({DW_CFA_advance_loc | 1, DW_CFA_offset | 3, 2, DW_CFA_advance_loc2, 0, 0,  //
                                       DW_CFA_advance_loc | 0x3f, DW_CFA_def_cfa_offset, 24, DW_CFA_advance_loc | 9}));
-  CHECK(function.Usual() == std::vector<RuleChange>{{kBegin, BySp(8)}});
-  CHECK(CraftedFunction("").Usual() == std::vector<RuleChange>{{kBegin, BySp(8)}});
+  CHECK(function.Usual() == std::vector<RuleChange>{{kUsualBegin, UsualSp(8)}});
+  CHECK(CraftedFunction("").Usual() == std::vector<RuleChange>{{kUsualBegin, UsualSp(8)}});
 }
 
 TEST_CASE("what is rare or damaged is left to whole rows") {
