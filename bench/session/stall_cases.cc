@@ -3,13 +3,13 @@
 #include <benchmark/benchmark.h>
 #include <perfkit/session.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "bench/support/parked_threads.h"
@@ -82,15 +82,12 @@ void LookBlocked(benchmark::State& state) {
   if (hooks == nullptr) return state.SkipWithError("perfkit::dwarf is not linked");
   const std::unique_ptr<perfkit::StackUnwinder> unwinder = hooks->unwinder(0);
   const ParkedThreads parked(1, [] {});
-  const auto pid = static_cast<uint32_t>(getpid());
-  const auto tid = static_cast<pid_t>(parked.tids()[0]);
-  perfkit::proc::KeptThreadFiles kept;  // as a session has them
+  const auto pid = static_cast<uint32_t>(getpid()), tid = static_cast<uint32_t>(parked.tids()[0]);
   std::array<perfkit::StackFrame, 512> frames;
   uint64_t looks = 0;
   for (auto _ : state) {
     const uint64_t begin = NowNs(CLOCK_THREAD_CPUTIME_ID);
-    const perfkit::proc::ThreadFiles& files = kept.Of(tid);
-    looks += perfkit::session::LookAtBlocked(pid, files, unwinder.get(), frames).has_value();
+    looks += perfkit::session::LookAtBlocked(pid, tid, unwinder.get(), frames).has_value();
     state.SetIterationTime(1e-9 * static_cast<double>(NowNs(CLOCK_THREAD_CPUTIME_ID) - begin));
   }
   state.counters["accepted"] = static_cast<double>(looks) / static_cast<double>(state.iterations());

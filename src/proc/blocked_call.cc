@@ -125,19 +125,8 @@ std::optional<uint64_t> ReadTimesRun(pid_t tid) { return TimesRunIn(tid, OpenFil
 
 ThreadFiles::ThreadFiles(pid_t tid)
     : tid_(tid), call_(OpenFileOf(tid, "syscall")), times_(OpenFileOf(tid, "schedstat")) {}
-// A read of an ended thread's file fails with ESRCH (fs/proc/base.c, proc_single_show).
-bool ThreadFiles::Exist() const {
-  char byte = 0;
-  return call_ && times_ && sys::RetryInterrupted([&] { return sys::kernel().pread(times_.get(), &byte, 1, 0); }) > 0;
-}
 std::optional<BlockedCall> ThreadFiles::ReadBlockedCall() const { return CallIn(call_); }
 std::optional<uint64_t> ThreadFiles::ReadTimesRun() const { return TimesRunIn(tid_, times_); }
-
-const ThreadFiles& KeptThreadFiles::Of(pid_t tid) {
-  std::optional<ThreadFiles>& kept = kept_[static_cast<uint32_t>(tid) % kept_.size()];
-  if (!kept || kept->tid() != tid || !kept->Exist()) kept.emplace(tid);
-  return *kept;
-}
 
 // /proc/PID/stat: "1 (name) R ...". The name may have blanks and parentheses, so the last parenthesis counts.
 char ParseState(std::string_view stat) {

@@ -51,26 +51,12 @@ class ThreadFiles {
  public:
   explicit ThreadFiles(pid_t tid);
 
-  pid_t tid() const { return tid_; }
-  // Returns false once the thread has ended, and if its files could not be opened.
-  bool Exist() const;
   std::optional<BlockedCall> ReadBlockedCall() const;
   std::optional<uint64_t> ReadTimesRun() const;
 
  private:
   pid_t tid_;
   sys::OwnedFd call_, times_;
-};
-
-// The files of the threads that were asked for last, for threads that are read again and again. Takes at most 32
-// descriptors.
-class KeptThreadFiles {
- public:
-  // Returns the files of the thread that has this id now. Valid until the next call.
-  const ThreadFiles& Of(pid_t tid);
-
- private:
-  std::array<std::optional<ThreadFiles>, 16> kept_;  // By the low bits of the id.
 };
 
 // Returns the state in a thread's stat file ("12 (name) R …"): 'R' means that it runs or waits for a CPU (proc(5) has

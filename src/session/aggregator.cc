@@ -345,8 +345,8 @@ void Aggregator::ReadAccounts(uint64_t now_ns) {
 bool Aggregator::LookAt(const OffCpu::Sleeper& sleeper) {
   // The calling thread runs: its switch-in is still in the rings.
   if (sleeper.tid == static_cast<uint32_t>(sys::kernel().gettid())) return true;
-  const proc::ThreadFiles& files = looks_.files.Of(static_cast<pid_t>(sleeper.tid));
-  const std::optional<BlockedThread> blocked = LookAtBlocked(options_.pid, files, options_.unwinder.get(), frames_);
+  const std::optional<BlockedThread> blocked =
+      LookAtBlocked(options_.pid, sleeper.tid, options_.unwinder.get(), frames_);
   if (!blocked) {
     const absl::Status readable = proc::CanReadBlockedCalls();
     if (readable.ok()) return true;  // it runs again
@@ -374,12 +374,8 @@ Holder Aggregator::LookAtHolder(const BlockedThread& waiting, uint32_t waiting_t
   if (!thread) return {};
   Holder holder{.thread = *thread};
   if (tid == static_cast<uint32_t>(sys::kernel().gettid())) return holder;
-  const auto files_of = [&](uint32_t number) -> const proc::ThreadFiles& {
-    return looks_.files.Of(static_cast<pid_t>(number));
-  };
-  const std::optional<BlockedThread> blocked =
-      LookAtBlocked(options_.pid, files_of(tid), options_.unwinder.get(), frames_);
-  if (!blocked || !waiting.IsUnchanged(files_of(waiting_tid)) || !blocked->IsUnchanged(files_of(tid))) return holder;
+  const std::optional<BlockedThread> blocked = LookAtBlocked(options_.pid, tid, options_.unwinder.get(), frames_);
+  if (!blocked || !waiting.IsUnchanged(waiting_tid) || !blocked->IsUnchanged(tid)) return holder;
   const InternedStack stack =
       Intern(options_.pid, std::span(frames_).first(blocked->stack.frames), QualityOf(blocked->stack.end));
   holder.stack = stack.stack, holder.quality = stack.quality;

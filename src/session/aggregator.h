@@ -77,7 +77,6 @@ struct AggregatorOptions {
 // What is known about waiting threads from other sources than records.
 struct Looks {
   absl::Status error;    // why blocked threads could not be looked at
-  proc::KeptThreadFiles files;
   DiskReads disk_reads;  // of threads that mark frames
   CpuQuotas quotas;
   LookPace pace;

@@ -30,18 +30,13 @@ struct BlockedThread {
   uint64_t times_run = 0;
 
   // Returns true if the thread has not run since the look, and `holder` is what it was.
-  bool IsUnchanged(const proc::ThreadFiles& files) const;
-  bool IsUnchanged(uint32_t tid) const { return IsUnchanged(proc::ThreadFiles(static_cast<pid_t>(tid))); }
+  bool IsUnchanged(uint32_t tid) const;
 };
 
-// Looks at the thread of `files`. Returns nullopt if the thread runs, ran meanwhile, or may not be looked at; the
-// content of `frames` is then meaningless. Without an unwinder, or if that finds no frame, the stack is one frame: the
-// thread's pc. Requires room for at least one frame.
-std::optional<BlockedThread> LookAtBlocked(uint32_t pid, const proc::ThreadFiles& files, StackUnwinder* unwinder,
+// Returns nullopt if the thread runs, ran meanwhile, or may not be looked at; the content of `frames` is then
+// meaningless. Without an unwinder, or if that finds no frame, the stack is one frame: the thread's pc. Requires room
+// for at least one frame.
+std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder* unwinder,
                                            std::span<StackFrame> frames);
-inline std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder* unwinder,
-                                                  std::span<StackFrame> frames) {
-  return LookAtBlocked(pid, proc::ThreadFiles(static_cast<pid_t>(tid)), unwinder, frames);
-}
 
 }  // namespace perfkit::session

@@ -13,7 +13,6 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>
-#include <memory>
 #include <random>
 #include <string>
 #include <string_view>
@@ -192,53 +191,6 @@ TEST_CASE("the files of a thread say what the functions say, until it has ended"
   CHECK(times_run_again >= times_run);
   CHECK_FALSE(files.ReadBlockedCall());
   CHECK_FALSE(files.ReadTimesRun());
-}
-
-// A thread that waits until the end of a pipe is closed.
-class PipeWaiter {
- public:
-  PipeWaiter() {
-    REQUIRE(pipe(ends_) == 0);
-    thread_ = std::thread([this] {
-      tid_ = static_cast<pid_t>(syscall(SYS_gettid));
-      char byte = 0;
-      (void)!read(ends_[0], &byte, 1);
-    });
-    while (tid_ == 0) std::this_thread::yield();
-  }
-  ~PipeWaiter() { End(); }
-
-  pid_t tid() const { return tid_; }
-  void End() {
-    if (!thread_.joinable()) return;
-    close(ends_[1]);
-    JoinUntilGone(thread_, tid_);
-    close(ends_[0]);
-  }
-
- private:
-  int ends_[2];
-  std::atomic<pid_t> tid_{0};
-  std::thread thread_;
-};
-
-TEST_CASE("kept files are opened once for a thread, and again for another one", "[blocked_call]") {
-  std::vector<std::unique_ptr<PipeWaiter>> waiters;
-  for (int i = 0; i < 20; ++i) waiters.push_back(std::make_unique<PipeWaiter>());
-  testing::FakeKernel fake;
-  {
-    KeptThreadFiles kept;
-    for (const auto& waiter : waiters) {
-      for (int turn = 0; turn < 3; ++turn) CHECK(kept.Of(waiter->tid()).tid() == waiter->tid());
-    }
-    CHECK(fake.calls(testing::Call::kOpen) == 40);
-    waiters.back()->End();
-    CHECK_FALSE(kept.Of(waiters.back()->tid()).Exist());  // and would be found, had a new thread its id
-    CHECK(fake.calls(testing::Call::kOpen) == 42);
-    fake.FailAll(testing::Call::kOpen, EMFILE);
-    CHECK_FALSE(kept.Of(static_cast<pid_t>(syscall(SYS_gettid))).Exist());
-  }
-  CHECK(fake.Leaks().empty());
 }
 
 TEST_CASE("without a descriptor the remedy for unreadable calls is a descriptor", "[blocked_call]") {
