@@ -150,6 +150,20 @@ bool PerfGroup::AdoptClock(uint8_t index) {
   return true;
 }
 
+ssize_t PerfGroup::ReadAgain(const Site& site, Words& words, ssize_t size) noexcept {
+  ssize_t got = -1;
+  for (int tries = 0; got < 0 && (errno == EINTR || (errno == ECHILD && tries < kTriesOfInherited)); ++tries) {
+    got = sys::Read(site.fds.front().get(), words.all.data(), static_cast<size_t>(size));
+  }
+  return got;
+}
+
+void PerfGroup::KeepLargest(Site& site, Words& words) noexcept {
+  for (size_t i = 0; i < site.largest.size(); ++i) {
+    words.all[i] = site.largest[i] = std::max(site.largest[i], words.all[i]);
+  }
+}
+
 absl::Status PerfGroup::Settle() {
   // A leader alone has run since it was opened.
   if (members_.size() < 2) return absl::OkStatus();

@@ -105,6 +105,9 @@ class PerfGroup {
   // The numbers of one site, as the kernel writes them.
   struct Words;
   bool ReadSite(Site& site, Words& words) const noexcept;
+  // After a read that has failed. Return the bytes of the last one, and make no word smaller than before.
+  static ssize_t ReadAgain(const Site& site, Words& words, ssize_t size) noexcept;
+  static void KeepLargest(Site& site, Words& words) noexcept;
   bool HasEnded(Site& site, const Words& words) const noexcept;
 
   std::vector<Site> sites_;
@@ -141,15 +144,12 @@ struct PerfGroup::Words {
   const auto size = static_cast<ssize_t>(count * sizeof(uint64_t));
   words.times = words.all.data() + 1;
   words.values = words.all.data() + (format_.alone ? 0 : count - members_.size());
-  ssize_t got;
-  int tries = 0;
-  do {
-    got = sys::Read(site.fds.front().get(), words.all.data(), static_cast<size_t>(size));
-  } while (got < 0 && (errno == EINTR || (errno == ECHILD && ++tries < kTriesOfInherited)));
+  ssize_t got = sys::Read(site.fds.front().get(), words.all.data(), static_cast<size_t>(size));
+  if (got < 0) [[unlikely]]
+    got = ReadAgain(site, words, size);
   if (got != size || (!format_.alone && words.all[0] != members_.size())) return false;
-  for (size_t i = 0; i < site.largest.size(); ++i) {
-    words.all[i] = site.largest[i] = std::max(site.largest[i], words.all[i]);
-  }
+  if (!site.largest.empty()) [[unlikely]]
+    KeepLargest(site, words);
   return true;
 }
 
