@@ -33,7 +33,6 @@ PerfGroup& PerfGroup::operator=(PerfGroup&& other) noexcept {
   clock_ = other.clock_;
   can_lose_counters_ = other.can_lose_counters_;
   stopped_ = other.stopped_;
-  inherited_ = other.inherited_;
   user_only_ = std::move(other.user_only_);
   repeated_ = other.repeated_;
   only_cpus_ = std::move(other.only_cpus_);
@@ -129,7 +128,6 @@ absl::Status PerfGroup::Add(const Member& member, const Target& target, bool use
   member_mask_ |= 1u << member.index;
   if (member.again && sites_.front().task_cpu.cpu < 0) repeated_ |= 1u << member.index;
   user_only_.push_back(any_user_only);
-  inherited_ = target.inherit && target.kind != Target::Kind::kThisThread;
   can_lose_counters_ = can_lose_counters_ || member.event->pinned;
   return absl::OkStatus();
 }
@@ -164,12 +162,14 @@ void PerfGroup::KeepLargest(Site& site, Words& words) noexcept {
   }
 }
 
+void PerfGroup::ExpectEndingThreads() {
+  if (members_.size() < 2) return;
+  for (Site& site : sites_) site.largest.assign(1 + format_.time_words() + members_.size(), 0);
+}
+
 absl::Status PerfGroup::Settle() {
   // A leader alone has run since it was opened.
   if (members_.size() < 2) return absl::OkStatus();
-  for (Site& site : sites_) {
-    if (inherited_) site.largest.assign(1 + format_.time_words() + members_.size(), 0);
-  }
   const absl::Status off = Switch(sys::kIocDisable);
   return off.ok() ? Switch(sys::kIocEnable) : off;
 }

@@ -68,6 +68,9 @@ class PerfGroup {
   // group flag of these ioctls it would not: siblings would join one by one again.
   absl::Status Settle();
 
+  // Must be called once all members are added, if threads inherit them: no number decreases from then on (ReadSite).
+  void ExpectEndingThreads();
+
   // Enables or disables the leader and so the group: kIocEnable, kIocDisable.
   absl::Status Switch(unsigned long ioctl_request);
 
@@ -87,7 +90,7 @@ class PerfGroup {
   void Close() noexcept;
 
  private:
-  // Nearly all of these reads succeed at the first to third try.
+  // Most reads that fail with ECHILD succeed at the next three tries.
   static constexpr int kTriesOfInherited = 64;
 
   struct Site {
@@ -115,8 +118,7 @@ class PerfGroup {
   uint32_t member_mask_ = 0;      // The same as bits, with clock_.
   uint8_t clock_ = kMaxEvents;    // The event whose number is the time enabled; kMaxEvents means none.
   bool can_lose_counters_ = false;
-  bool stopped_ = false;    // Disabled by Switch.
-  bool inherited_ = false;  // Threads that start later count, too.
+  bool stopped_ = false;  // Disabled by Switch.
   std::vector<bool> user_only_;
   // Bit i: event i is in another group too, and its time enabled is counted there, because both run while the thread
   // runs. Not for CPUs: each part has CPUs of its own.
@@ -138,7 +140,7 @@ struct PerfGroup::Words {
 
 // Returns false if there is no number: 0 bytes mean that a pinned group lost its counters; fewer bytes than requested,
 // or another number of members, mean that the data is not of this group. While a thread that has inherited the group
-// ends, a read fails with ECHILD, or lacks what its siblings have counted: then the numbers before it stand.
+// ends, a read fails with ECHILD, or lacks what its siblings have counted: then the numbers stay what they were.
 [[gnu::always_inline]] inline bool PerfGroup::ReadSite(Site& site, Words& words) const noexcept {
   const size_t count = members_.size() + (format_.alone ? 0 : 1) + format_.time_words();
   const auto size = static_cast<ssize_t>(count * sizeof(uint64_t));

@@ -86,7 +86,7 @@ size_t SourceBuilder::FirstLike(size_t i) const {
   return first;
 }
 
-// The kernel copies the events of a thread for each thread that it starts. Groups do not stand that: while a copy is
+// The kernel copies the events of a thread for each thread that it starts. Groups are not safe then: while a copy is
 // made or ends, a read fails (ECHILD) or lacks its siblings, and a member that is added just then may be lost for good
 // (seen on Linux 6.18). So events that are never off their counter are groups of their own.
 bool SourceBuilder::OpensApart() const { return target_.inherit && CountsThreads() && !IsThisThread(); }
@@ -116,6 +116,7 @@ absl::StatusOr<std::unique_ptr<Source>> SourceBuilder::Build() {
     if (absl::Status status = Assign(clock_slot_, false); !status.ok()) return status;
   }
   for (PerfGroup& group : source_->groups_.all()) {
+    if (OpensApart()) group.ExpectEndingThreads();
     if (target_.enable_on_exec) continue;  // Disabled until then, and complete when it starts.
     if (absl::Status status = group.Settle(); !status.ok()) return status;
   }

@@ -266,7 +266,7 @@ class Investigation {
                   "run as root (CAP_SYS_ADMIN), or watch an address in user space");
   }
 
-  // Explains values that are out of range in the attr itself.
+  // Explains values of the attr that are out of range, or not for a member of a group.
   std::optional<Explanation> ExplainValue() const {
     const sys::PerfEventAttr& attr = refused_.attr;
     if (refused_.group_fd >= 0 && (attr.pinned != 0 || attr.exclusive != 0)) {

@@ -108,8 +108,8 @@ mutant(inherited_events_are_one_group FILE src/count/source_builder.cc TEST coun
 mutant(ending_thread_is_no_number FILE src/count/perf_group.cc TEST count_test CASES "[inherited]"
        FROM [[(errno == ECHILD && tries < kTriesOfInherited)]] TO [[(errno == ECHILD && tries < 0)]]
        SAYS "A group of hardware events of all threads is not counted while a thread ends.")
-mutant(inherited_numbers_decrease FILE src/count/perf_group.cc TEST count_test CASES "[inherited]"
-       FROM [[if (inherited_) site.largest]] TO [[if (!inherited_) site.largest]]
+mutant(inherited_numbers_decrease FILE src/count/source_builder.cc TEST count_test CASES "[inherited]"
+       FROM [[if (OpensApart()) group.ExpectEndingThreads();]] TO [[if (!OpensApart()) group.ExpectEndingThreads();]]
        SAYS "A difference of two readings is 2^64 less something while a thread ends.")
 mutant(clock_of_the_packages_cpu FILE src/count/perf_group.cc TEST count_test CASES "[energy]"
        FROM [[  if (sites_.front().task_cpu.cpu >= 0) return false;]] TO [[  if (sites_.empty()) return false;]]

@@ -198,10 +198,10 @@ size_t FrozenBuilder::WriteRow(size_t row, uint8_t* to) {
   };
   if (write_code(RelativeKey(from, next)) || write_code(PlainKey(from, next))) return 1;
   const uint32_t delta = next.offset - from.offset;
-  const unsigned wide = delta > 0xffff ? 2 : delta > 0xff ? 1 : 0, far = rows_[row].rule > 0xff;
+  const unsigned wide = delta > 0xffff ? 2 : delta > 0xff ? 1 : 0, far = next.rule > 0xff;
   to[0] = static_cast<uint8_t>(FrozenTable::kEscapes + wide * 2 + far);
   std::memcpy(to + 1, &delta, size_t{1} << wide);
-  std::memcpy(to + 1 + (size_t{1} << wide), &rows_[row].rule, 1 + far);
+  std::memcpy(to + 1 + (size_t{1} << wide), &next.rule, 1 + far);
   return 2 + (size_t{1} << wide) + far;
 }
 
