@@ -158,11 +158,10 @@ inline uint32_t MissingBetween(uint32_t begin, uint32_t end, uint32_t gapped) no
   return (no_gap ? missing & ~gapped : missing) & kMissingMask;
 }
 
-// The thread's clock at a known tick. Only the owner thread rewrites it. `version` is odd meanwhile, so that a signal
-// handler on the same thread, which may read the set too, never uses a half-written one.
+// The thread's clock at a known tick. Only the owner thread rewrites it, with ReadPlan::epoch. `version` is odd
+// meanwhile, so that a signal handler on the same thread, which may read the set too, never uses one half written.
 struct ClockBase {
   uint32_t version = 0;
-  uint32_t epoch = 0;  // The page's lock under which the base holds.
   uint64_t ticks = 0;
   uint64_t time_ns = 0;
 };
@@ -174,47 +173,54 @@ struct ReadPlan {
 
   uint64_t owner = kNobody;        // ThreadSerial() of the counted thread.
   const UserPage* page = nullptr;  // Its lock distinguishes epochs.
-  const uint32_t* cpu = nullptr;   // The thread's rseq cpu_id, or a word with the value kNoCpu.
-  bool all_fast = false;           // No event needs the kernel.
-  uint32_t missing = 0;            // Bit i: event i never has a count.
-  uint8_t word_count = 0, ring_count = 0;
-  uint8_t clock_index = kMaxEvents;      // The event that is the thread's clock; kMaxEvents means none.
-  uint8_t migration_index = kMaxEvents;  // The event that is counted from switch records; kMaxEvents means none.
-  uint8_t user_page_count = 0;
-  uint64_t migrations = 0;  // As of `base.epoch`.
   ClockBase base;
+  // What only a switch of the thread changes, laid out as in a Snapshot.
+  struct Epoch {
+    static constexpr size_t kHeadBytes = 4 * sizeof(uint32_t);
+
+    uint32_t lock = 0;  // The page's lock under which this, and the base, hold.
+    uint32_t cpu = Snapshot::kNoCpu;
+    uint32_t missing = 0;  // Bit i: event i has no count.
+    uint32_t fallback = 0;
+    std::array<uint64_t, kMaxEvents> values{};  // Of the events that count switches and migrations.
+  };
+  Epoch epoch;
+  uint8_t epoch_values = 0;  // Number of values that are copied from `epoch`, in whole blocks of four.
+  uint8_t word_count = 0, ring_count = 0, epoch_ring_count = 0, user_page_count = 0;
+  uint8_t clock_index = kMaxEvents;  // The event that is the thread's clock; kMaxEvents means none.
+  bool all_fast = false;             // No event needs the kernel.
   // Maximum age of the base, in ticks; bounds the error caused by drift of the tick rate.
   uint64_t max_age_ticks = 0;
   uint64_t ns_per_tick_q32 = 0;  // Nanoseconds per tick, in 2^-32.
-  // The head of a ring of SWITCH records, or a word that this thread itself counts in.
+  uint64_t last_time_ns = 0;     // The last clock value that was returned: a new base never goes below it.
+  // Words that this thread itself counts in.
   struct Word {
     const uint64_t* at;
-    uint8_t shift;  // Binary logarithm of what one event adds: to a ring's head, the bytes of its record.
     uint8_t index;
   };
   std::array<Word, kMaxEvents> words{};
-  // A ring that the kernel writes backwards, of samples with PERF_SAMPLE_READ: the newest one is at the head, and has
-  // the event's count after its header. The head does not tell how many there are: other samplers of the event on this
-  // thread change their size.
   struct Ring {
-    const uint64_t* head;
-    const std::byte* data;
-    uint32_t mask;  // The size of the data, a power of two, less 1.
+    BackwardRing ring;
     uint8_t index;
   };
+  // From the first on, those to read each time; from the last on, those whose event only a switch can raise.
   std::array<Ring, kMaxEvents> rings{};
   struct Counter {
     const UserPage* page;
     uint8_t index;
   };
   std::array<Counter, kMaxEvents> user_pages{};
-  uint64_t last_time_ns = 0;  // The last clock value that was returned: a new base never goes below it.
-};
+  // What a new epoch is made of, beside the last rings: the thread's rseq cpu_id, or a word with the value kNoCpu; the
+  // events that count the records of switches, by bit; the one that counts migrations by them, kMaxEvents if none does.
+  const uint32_t* cpu = nullptr;
+  uint32_t switch_events = 0;
+  uint8_t migration_index = kMaxEvents;
 
-inline uint64_t TicksToNs(const ReadPlan& plan, uint64_t ticks) noexcept {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<uint64_t>(Wide{ticks} * plan.ns_per_tick_q32 >> 32);
-}
+  // Returns true if Epoch::values has any number.
+  bool counts_switches() const { return switch_events != 0 || epoch_ring_count != 0 || migration_index < kMaxEvents; }
+};
+static_assert(offsetof(ReadPlan::Epoch, values) == ReadPlan::Epoch::kHeadBytes &&
+              offsetof(Snapshot, fallback) - offsetof(Snapshot, epoch) == offsetof(ReadPlan::Epoch, fallback));
 
 }  // namespace detail
 
@@ -233,7 +239,7 @@ class CounterReader {
   CounterReader() = default;
 
   // Reads all events into `now`. Never fails, allocates, locks or throws; `now.missing` has the events without a count.
-  void Read(Snapshot& now) const noexcept {
+  [[gnu::always_inline]] void Read(Snapshot& now) const noexcept {
     if (!(plan_ != nullptr && plan_->all_fast && ReadFast(*plan_, now))) [[unlikely]]
       ReadSlow(now);
   }
@@ -279,6 +285,12 @@ class CounterReader {
   // has to be renewed, this is not the counted thread, a counter is in no register now, or the thread was switched
   // meanwhile.
   static bool ReadFast(detail::ReadPlan& plan, Snapshot& now) noexcept;
+  // Its parts, for sets without and with counter registers. The latter is out of line: the former needs no stack then.
+  template <bool kHasRegisters>
+  static bool ReadFastAs(detail::ReadPlan& plan, Snapshot& now) noexcept;
+  [[gnu::noinline]] static bool ReadRegistersFast(detail::ReadPlan& plan, Snapshot& now) noexcept {
+    return ReadFastAs<true>(plan, now);
+  }
 
   void ReadSlow(Snapshot& now) const noexcept;
 
@@ -305,58 +317,52 @@ inline bool ReadUserPages(const ReadPlan& plan, Snapshot& now) noexcept {
   return true;
 }
 
-// Returns the count in the newest record. Before the first one, the head and the ring's bytes are 0.
-inline uint64_t ReadRing(const ReadPlan::Ring& ring) noexcept {
-  constexpr uint64_t kHeaderBytes = 8;
-  while (true) {
-    const uint64_t head = LoadShared(*ring.head);
-    const uint64_t count =
-        LoadShared(*reinterpret_cast<const uint64_t*>(ring.data + ((head + kHeaderBytes) & ring.mask)));
-    // Otherwise a signal handler has raised the event in between, and may have overwritten the record.
-    if (LoadShared(*ring.head) == head) [[likely]]
-      return count;
-  }
-}
-
-// Reads the thread's clock, extrapolated from its base. Returns false if the base is too old.
-inline bool ReadClock(ReadPlan& plan, Snapshot& now) noexcept {
-  now.ticks = ReadTicks();
-  const uint64_t age = now.ticks - plan.base.ticks;
-  if (age > plan.max_age_ticks) return false;
-  now.values[plan.clock_index] = plan.base.time_ns + TicksToNs(plan, age);
-  return true;
+// Returns false if there was a switch, or a signal handler that renewed the base, since the base had `version`: then
+// the ticks may include time off the CPU.
+inline bool IsWhole(const ReadPlan& plan, uint32_t version) noexcept {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return LoadShared(plan.page->lock) == plan.epoch.lock && plan.base.version == version && (version & 1) == 0;
 }
 
 }  // namespace detail
 
 inline bool CounterReader::ReadFast(detail::ReadPlan& plan, Snapshot& now) noexcept {
-  if (detail::thread_serial != plan.owner) return false;
+  return plan.user_page_count == 0 ? ReadFastAs<false>(plan, now) : ReadRegistersFast(plan, now);
+}
+
+template <bool kHasRegisters>
+bool CounterReader::ReadFastAs(detail::ReadPlan& plan, Snapshot& now) noexcept {
+  if (detail::thread_serial != plan.owner) [[unlikely]]
+    return false;
   const uint32_t version = plan.base.version;
-  const uint32_t epoch = LoadShared(plan.page->lock);
-  if (epoch != plan.base.epoch) return false;
-  const detail::ReadPlan::Word* const end = plan.words.data() + plan.word_count;  // The stores may alias word_count.
-  for (const detail::ReadPlan::Word* word = plan.words.data(); word != end; ++word) {
-    now.values[word->index] = LoadShared(*word->at) >> word->shift;
-  }
-  const detail::ReadPlan::Ring* const rings_end = plan.rings.data() + plan.ring_count;
-  for (const detail::ReadPlan::Ring* ring = plan.rings.data(); ring != rings_end; ++ring) {
-    now.values[ring->index] = detail::ReadRing(*ring);
-  }
-  if (plan.user_page_count != 0 && !detail::ReadUserPages(plan, now)) return false;
-  now.ticks = 0;
-  if (plan.clock_index < kMaxEvents && !detail::ReadClock(plan, now)) return false;
-  if (plan.migration_index < kMaxEvents) now.values[plan.migration_index] = plan.migrations;
-  now.epoch = epoch;
-  now.cpu = __atomic_load_n(plan.cpu, __ATOMIC_RELAXED);
-  now.missing = plan.missing;
-  now.fallback = 0;
+  const detail::ReadPlan::Epoch& epoch = plan.epoch;
+  if (LoadShared(plan.page->lock) != epoch.lock) [[unlikely]]
+    return false;
+  // The epoch, cpu, missing and fallback at once.
+  __builtin_memcpy(static_cast<void*>(&now.epoch), &epoch, detail::ReadPlan::Epoch::kHeadBytes);
   now.other_thread = false;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  // If unchanged, there was neither a switch nor a signal handler that renewed the base. Otherwise the ticks may
-  // include time off the CPU, and the clock is not returned.
-  const bool whole = LoadShared(plan.page->lock) == epoch && plan.base.version == version && (version & 1) == 0;
-  if (whole && plan.clock_index < kMaxEvents) plan.last_time_ns = now.values[plan.clock_index];
-  return whole;
+  for (size_t i = 0, end = plan.epoch_values; i < end; i += 4) {
+    __builtin_memcpy(&now.values[i], &epoch.values[i], 4 * sizeof(uint64_t));
+  }
+  for (size_t w = 0; w < plan.word_count; ++w) now.values[plan.words[w].index] = LoadShared(*plan.words[w].at);
+  const detail::ReadPlan::Ring* const end = plan.rings.data() + plan.ring_count;  // The stores may alias ring_count.
+  for (const detail::ReadPlan::Ring* ring = plan.rings.data(); ring != end; ++ring) {
+    now.values[ring->index] = ReadNewestCount(ring->ring);
+  }
+  if (kHasRegisters && !detail::ReadUserPages(plan, now)) return false;
+  now.ticks = 0;
+  const size_t clock = plan.clock_index;
+  if (clock >= kMaxEvents) return detail::IsWhole(plan, version);
+  now.ticks = ReadTicks();
+  const uint64_t age = now.ticks - plan.base.ticks;
+  if (age > plan.max_age_ticks) [[unlikely]]
+    return false;
+  const uint64_t time_ns = plan.base.time_ns + TicksToNs(age, plan.ns_per_tick_q32);
+  now.values[clock] = time_ns;
+  if (!detail::IsWhole(plan, version)) [[unlikely]]
+    return false;
+  plan.last_time_ns = time_ns;
+  return true;
 }
 
 inline Count CounterReader::Difference(const Snapshot& begin, const Snapshot& end, size_t i) const noexcept {

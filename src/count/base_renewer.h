@@ -1,5 +1,5 @@
-// Renews what the inline reads of a thread's clock and migrations are based on (detail::ClockBase), after each switch
-// of the thread.
+// Renews what the inline reads of a thread are based on, after each switch of the thread: its clock's base
+// (detail::ClockBase), its CPU, its switches and migrations (detail::ReadPlan::Epoch).
 //
 // The base is computed in a copy and stored in a few instructions under a version number, which is odd meanwhile. A
 // signal handler on the same thread may read at any time, may renew the base itself, or may leave by a jump in the
@@ -29,7 +29,11 @@ class BaseRenewer {
     clock_ = &clock;
     quick_read_ticks_ = quick_read_ticks;
   }
-  void SetSwitchRing(const open::LiveRing& ring) { switch_ring_ = &ring; }
+  // `shift`: the binary logarithm of the bytes of a switch in the ring.
+  void SetSwitchRing(const open::LiveRing& ring, uint8_t shift) {
+    switch_ring_ = &ring;
+    switch_shift_ = shift;
+  }
   // Counts migrations from here, on CPU `cpu`. Requires the switch ring.
   void StartMigrations(uint32_t cpu) { migrations_[0].Start(*switch_ring_, cpu); }
 
@@ -48,6 +52,8 @@ class BaseRenewer {
     time_ns = words[1];
     return true;
   }
+  // Returns the number of switches up to now. Requires the switch ring.
+  uint64_t SwitchesNow() const noexcept { return LoadShared(switch_ring_->page()->data_head) >> switch_shift_; }
   // Returns the migrations as of the base; and up to now, without changing the base, so that the counter is complete
   // whenever a signal handler comes.
   const MigrationCounter& migrations() const noexcept { return migrations_[in_force_]; }
@@ -61,13 +67,14 @@ class BaseRenewer {
   // Reads of the clock, among which one should not be interrupted.
   static constexpr int kRenewTries = 4;
 
-  bool ReadClockBase(const detail::ReadPlan& plan, detail::ClockBase& base) const noexcept;
+  bool ReadClockBase(const UserPage& page, uint32_t lock, detail::ClockBase& base) const noexcept;
   template <class Gapped>
-  void Commit(const detail::ClockBase& base, const MigrationCounter& migrations, detail::ReadPlan& plan,
+  void Commit(uint32_t lock, const detail::ClockBase& base, const MigrationCounter& migrations, detail::ReadPlan& plan,
               Gapped& gapped) noexcept;
 
   const open::LiveRing* switch_ring_ = nullptr;
   const open::LiveRing* clock_ = nullptr;
+  uint8_t switch_shift_ = 0;
   uint64_t quick_read_ticks_ = 0;
   // The current one and the next one, which comes into force as a whole.
   std::array<MigrationCounter, 2> migrations_;
@@ -86,22 +93,24 @@ bool BaseRenewer::Renew(detail::ReadPlan& plan, Gapped&& gapped) noexcept {
   // The base may be written if its version is even, or if the code that left it odd can't go on.
   if ((plan.base.version & 1) != 0 && renewer_ != here) return false;
   base.version = plan.base.version;
-  base.epoch = LoadShared(plan.page->lock);
-  if (clock_ != nullptr && !ReadClockBase(plan, base)) return false;
+  const uint32_t lock = LoadShared(plan.page->lock);
+  if (clock_ != nullptr && !ReadClockBase(*plan.page, lock, base)) return false;
   MigrationCounter migrations = migrations_[in_force_];
   if (plan.migration_index < kMaxEvents) migrations.Update(*switch_ring_);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (plan.base.version != base.version) return true;  // By a signal handler, later than this one.
   renewer_ = here;
-  Commit(base, migrations, plan, gapped);
+  Commit(lock, base, migrations, plan, gapped);
   return true;
 }
 
 // From the first store of the version to the last, no signal handler renews the base. A signal handler that leaves by a
-// jump leaves an odd version, and one of the two counters complete.
+// jump leaves an odd version, and one of the two counters complete. If there was a switch since `lock` was read, it is
+// not the page's lock any more, and no reader uses what is stored here.
 template <class Gapped>
-void BaseRenewer::Commit(const detail::ClockBase& base, const MigrationCounter& migrations, detail::ReadPlan& plan,
-                         Gapped& gapped) noexcept {
+void BaseRenewer::Commit(uint32_t lock, const detail::ClockBase& base, const MigrationCounter& migrations,
+                         detail::ReadPlan& plan, Gapped& gapped) noexcept {
+  detail::ReadPlan::Epoch& epoch = plan.epoch;
   const uint32_t odd = base.version | 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   plan.base.version = odd;
@@ -111,12 +120,19 @@ void BaseRenewer::Commit(const detail::ClockBase& base, const MigrationCounter& 
     migrations_[in_force_ ^ 1] = migrations;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     in_force_ ^= 1;
-    plan.migrations = migrations.migrations();
+    epoch.values[plan.migration_index] = migrations.migrations();
     if (migrations.gaps() != 0) {
-      plan.missing = (plan.missing & detail::kMissingMask) | gapped() | migrations.gaps() << detail::kGapShift;
+      epoch.missing = (epoch.missing & detail::kMissingMask) | gapped() | migrations.gaps() << detail::kGapShift;
     }
   }
-  plan.base.epoch = base.epoch;
+  for (uint32_t left = plan.switch_events; left != 0; left &= left - 1) {
+    epoch.values[static_cast<size_t>(__builtin_ctz(left))] = SwitchesNow();
+  }
+  for (size_t r = kMaxEvents - plan.epoch_ring_count; r < kMaxEvents; ++r) {
+    epoch.values[plan.rings[r].index] = ReadNewestCount(plan.rings[r].ring);
+  }
+  epoch.lock = lock;
+  epoch.cpu = __atomic_load_n(plan.cpu, __ATOMIC_RELAXED);
   plan.base.ticks = base.ticks;
   // The new base may lie a little before what an inline read has returned: the clock must not go back.
   plan.base.time_ns = std::max(base.time_ns, plan.last_time_ns);
@@ -126,7 +142,7 @@ void BaseRenewer::Commit(const detail::ClockBase& base, const MigrationCounter& 
 
 // Takes the fastest of a few reads: the clock's value belongs to some moment within the read, and the shorter the read,
 // the more exactly its middle is known. Returns false if the kernel gave none.
-inline bool BaseRenewer::ReadClockBase(const detail::ReadPlan& plan, detail::ClockBase& base) const noexcept {
+inline bool BaseRenewer::ReadClockBase(const UserPage& page, uint32_t lock, detail::ClockBase& base) const noexcept {
   uint64_t best = ~uint64_t{0};
   for (int i = 0; i < kRenewTries; ++i) {
     uint64_t time_ns = 0;
@@ -140,7 +156,7 @@ inline bool BaseRenewer::ReadClockBase(const detail::ReadPlan& plan, detail::Clo
     }
     if (took <= quick_read_ticks_) break;
     // The thread was switched: what was read here belongs to no epoch, and the reader will find that out by itself.
-    if (LoadShared(plan.page->lock) != base.epoch) break;
+    if (LoadShared(page.lock) != lock) break;
   }
   return best != ~uint64_t{0};
 }

@@ -56,7 +56,7 @@ void Source::OnForkedChild() noexcept {
 
 void Source::ReadSlow(Snapshot& now) noexcept {
   const uint32_t all = (uint32_t{1} << slots_.size()) - 1;
-  now.missing = plan_.missing;
+  now.missing = plan_.epoch.missing;
   now.fallback = 0;
   now.ticks = 0;
   now.epoch = --unknown_epoch_;  // Differs from all others: without a page, nothing can be proven.
@@ -108,9 +108,15 @@ bool Source::IsCountedThread() const noexcept {
 
 void Source::ReadWords(Snapshot& now) const noexcept {
   for (size_t w = 0; w < plan_.word_count; ++w) {
-    now.values[plan_.words[w].index] = LoadShared(*plan_.words[w].at) >> plan_.words[w].shift;
+    now.values[plan_.words[w].index] = LoadShared(*plan_.words[w].at);
   }
-  for (size_t r = 0; r < plan_.ring_count; ++r) now.values[plan_.rings[r].index] = detail::ReadRing(plan_.rings[r]);
+  for (size_t r = 0; r < kMaxEvents; ++r) {
+    const bool used = r < plan_.ring_count || r >= kMaxEvents - plan_.epoch_ring_count;
+    if (used) now.values[plan_.rings[r].index] = ReadNewestCount(plan_.rings[r].ring);
+  }
+  for (uint32_t left = plan_.switch_events; left != 0; left &= left - 1) {
+    now.values[static_cast<size_t>(__builtin_ctz(left))] = base_.SwitchesNow();
+  }
 }
 
 void Source::ReadInlinePart(Snapshot& now) noexcept {
@@ -125,7 +131,7 @@ void Source::ReadInlinePart(Snapshot& now) noexcept {
 
 // Reads each inline number on its own, and from the kernel those that need the base: correct, slower, and flagged.
 void Source::ReadWithoutBase(Snapshot& now) noexcept {
-  now.missing = plan_.missing;
+  now.missing = plan_.epoch.missing;
   now.ticks = 0;
   now.epoch = LoadShared(plan_.page->lock);
   now.cpu = __atomic_load_n(plan_.cpu, __ATOMIC_RELAXED);
@@ -204,7 +210,7 @@ uint32_t Source::gapped() const {
 void Source::Exclude(size_t i, absl::Status reason) {
   slots_[i].reason = std::move(reason);
   slots_[i].fixed_flags.flags = Validity::kNotCounted;
-  plan_.missing |= 1u << i;
+  plan_.epoch.missing |= 1u << i;
   excluded_ |= 1u << i;
   in_place_.bytes = -1;  // Such a read has no mask.
 }

@@ -51,7 +51,7 @@ class Source {
   // Returns true if any event has a path without a system call.
   bool HasInlinePart() const {
     return plan_.word_count != 0 || plan_.ring_count != 0 || plan_.user_page_count != 0 ||
-           plan_.clock_index < kMaxEvents || plan_.migration_index < kMaxEvents;
+           plan_.clock_index < kMaxEvents || plan_.counts_switches();
   }
   uint32_t multiplexable() const { return multiplexable_; }
   CountKind KindOf(size_t i) const;

@@ -151,7 +151,7 @@ absl::Status SourceBuilder::Assign(size_t i, bool strict_group) {
   }
   slot(i).reason = reason;
   slot(i).fixed_flags.flags = Validity::kNotCounted;
-  source_->plan_.missing |= 1u << i;
+  source_->plan_.epoch.missing |= 1u << i;
   return options_.require_all ? reason : absl::OkStatus();
 }
 
@@ -238,7 +238,8 @@ absl::Status SourceBuilder::NeedSwitchRing() {
   absl::StatusOr<open::LiveRing> ring = open_ring();
   if (!ring.ok() && std::exchange(clock_has_switch_ring_, false)) ring = open_ring();
   if (!ring.ok()) return ring.status();
-  source_->base_.SetSwitchRing(AddInline(*std::move(ring)));
+  source_->base_.SetSwitchRing(AddInline(*std::move(ring)),
+                               detailed_switches_ ? kDetailedSwitchShift : kBareSwitchShift);
   UsePage(source_->base_.switch_ring()->page());
   return absl::OkStatus();
 }
@@ -258,8 +259,7 @@ absl::Status SourceBuilder::OpenMigrations(size_t i) {
 absl::Status SourceBuilder::OpenRing(size_t i) {
   if (RingKindOf(event(i)) == RingKind::kPeriodOne) return OpenPeriodOne(i);
   if (absl::Status status = NeedSwitchRing(); !status.ok()) return status;
-  const uint8_t shift = detailed_switches_ ? kDetailedSwitchShift : kBareSwitchShift;
-  AddWord(source_->base_.switch_ring()->page()->data_head, shift, i);
+  source_->plan_.switch_events |= 1u << i;
   return absl::OkStatus();
 }
 
@@ -281,8 +281,11 @@ absl::Status SourceBuilder::OpenPeriodOne(size_t i) {
   if (ring.user_only() || request.attr.exclude_kernel != 0) slot(i).fixed_flags.flags |= Validity::kUserOnly;
   if (tells_epochs) UsePage(ring.page());
   detail::ReadPlan& plan = source_->plan_;
-  plan.rings[plan.ring_count++] = {&ring.page()->data_head, ring.data().data(),
-                                   static_cast<uint32_t>(ring.data().size() - 1), static_cast<uint8_t>(i)};
+  const auto mask = static_cast<uint32_t>(ring.data().size() - 1);
+  // cpu-migrations is raised as a thread that was moved comes back (perf_event_task_migrate).
+  const bool by_switches = IsSoftware(event(i), sys::kSwCpuMigrations);
+  const size_t r = by_switches ? kMaxEvents - ++plan.epoch_ring_count : plan.ring_count++;
+  plan.rings[r] = {{&ring.page()->data_head, ring.data().data(), mask}, static_cast<uint8_t>(i)};
   return absl::OkStatus();
 }
 
@@ -326,7 +329,8 @@ absl::Status SourceBuilder::OpenWrappedMalloc(size_t i) {
                         "is in force. Remedy: link none that replaces them, such as jemalloc.",
                         Asked(i)));
   }
-  AddWord(*word, 0, i);
+  detail::ReadPlan& plan = source_->plan_;
+  plan.words[plan.word_count++] = {word, static_cast<uint8_t>(i)};
   return absl::OkStatus();
 }
 
@@ -379,7 +383,7 @@ void SourceBuilder::FinishCopies() {
     slot(to) = slot(from);
     slot(to).event = as_written;
     source_->multiplexable_ |= (source_->multiplexable_ >> from & 1) << to;
-    source_->plan_.missing |= (source_->plan_.missing >> from & 1) << to;
+    source_->plan_.epoch.missing |= (source_->plan_.epoch.missing >> from & 1) << to;
   }
 }
 
@@ -390,6 +394,7 @@ void SourceBuilder::Summarise() {
                                (source_->groups_.grouped() & ~source_->user_page_mask_) != 0 ||
                                source_->usage_mask_ != 0 || !source_->io_.empty();
   plan.all_fast = plan.page != nullptr && !needs_slow_path;
+  if (plan.counts_switches()) plan.epoch_values = static_cast<uint8_t>((source_->slots_.size() + 3) / 4 * 4);
 }
 
 }  // namespace perfkit::count

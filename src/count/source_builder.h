@@ -63,10 +63,6 @@ class SourceBuilder {
   }
   absl::Status CheckOwnThread(size_t i) const;
   open::OpenRequest RequestFor(size_t i) const;
-  void AddWord(const uint64_t& word, uint8_t shift, size_t i) {
-    detail::ReadPlan& plan = source_->plan_;
-    plan.words[plan.word_count++] = {&word, shift, static_cast<uint8_t>(i)};
-  }
   void UsePage(const UserPage* page);
   absl::Status NeedEpochPage();
   int FdWithEpochs() const;

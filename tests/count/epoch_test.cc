@@ -6,6 +6,7 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <cstddef>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include "perfkit/count.h"
 #include "tests/count/sets.h"
+#include "tests/support/as_user.h"
 #include "tests/support/cpus.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/skip.h"
@@ -27,17 +29,24 @@ struct Reader : CounterReader {
   using CounterReader::ReadFast;
 };
 
-// The thread's cpu number, on a page of its own: who takes the page away is called when it is read, which is after the
-// ticks and before the last look at the lock.
-struct GuardedCpu {
-  GuardedCpu() {
-    page = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    REQUIRE(page != MAP_FAILED);
+// A snapshot whose values are on a page of their own: who takes that page away is called when the clock is stored,
+// which is after the ticks were read and before the last look at the lock.
+class GuardedSnapshot {
+ public:
+  GuardedSnapshot() : memory_(mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    REQUIRE(memory_ != MAP_FAILED);
   }
-  ~GuardedCpu() { munmap(page, kBytes); }
+  ~GuardedSnapshot() { munmap(memory_, 2 * kPage); }
 
-  static constexpr size_t kBytes = 4096;
-  void* page = nullptr;
+  Snapshot& get() const {
+    return *reinterpret_cast<Snapshot*>(static_cast<std::byte*>(memory_) + kPage - offsetof(Snapshot, values));
+  }
+  void* values_page() const { return static_cast<std::byte*>(memory_) + kPage; }
+
+  static constexpr size_t kPage = 4096;
+
+ private:
+  void* memory_;
 };
 
 UserPage g_user_page;
@@ -46,27 +55,27 @@ void* g_guard = nullptr;
 // What the kernel does to the user page when the thread is switched out and in.
 void Switch(int) {
   g_user_page.lock += 2;
-  mprotect(g_guard, GuardedCpu::kBytes, PROT_READ | PROT_WRITE);
+  mprotect(g_guard, GuardedSnapshot::kPage, PROT_READ | PROT_WRITE);
 }
 
-detail::ReadPlan PlanOfClock(const GuardedCpu& cpu) {
+detail::ReadPlan PlanOfClock() {
   g_user_page.lock = 2;
   detail::ReadPlan plan;
   plan.owner = ThreadSerial();
   plan.page = &g_user_page;
-  plan.cpu = static_cast<const uint32_t*>(cpu.page);
   plan.all_fast = true;
   plan.clock_index = 0;
-  plan.base = {.version = 2, .epoch = 2, .ticks = ReadTicks(), .time_ns = 1'000'000};
+  plan.base = {.version = 2, .ticks = ReadTicks(), .time_ns = 1'000'000};
+  plan.epoch.lock = 2;
   plan.max_age_ticks = ~uint64_t{0};
   plan.ns_per_tick_q32 = uint64_t{1} << 32;
   return plan;
 }
 
 TEST_CASE("a clock that was read across a switch is not given out, nor does a later one rest on it", "[epoch]") {
-  const GuardedCpu cpu;
-  detail::ReadPlan plan = PlanOfClock(cpu);
-  Snapshot now;
+  const GuardedSnapshot guarded;
+  detail::ReadPlan plan = PlanOfClock();
+  Snapshot& now = guarded.get();
   REQUIRE(Reader::ReadFast(plan, now));
   CHECK(now.values[0] >= 1'000'000);
   const uint64_t given_out = now.values[0];
@@ -76,8 +85,8 @@ TEST_CASE("a clock that was read across a switch is not given out, nor does a la
   handler.sa_handler = Switch;
   handler.sa_flags = SA_RESETHAND;  // another fault is a real one
   sigaction(SIGSEGV, &handler, &before);
-  g_guard = cpu.page;
-  REQUIRE(mprotect(cpu.page, GuardedCpu::kBytes, PROT_NONE) == 0);
+  g_guard = guarded.values_page();
+  REQUIRE(mprotect(g_guard, GuardedSnapshot::kPage, PROT_NONE) == 0);
   CHECK(!Reader::ReadFast(plan, now));
   sigaction(SIGSEGV, &before, nullptr);
   CHECK(g_user_page.lock == 4);
@@ -85,8 +94,7 @@ TEST_CASE("a clock that was read across a switch is not given out, nor does a la
 }
 
 TEST_CASE("a clock whose base is too old is not read fast", "[epoch]") {
-  const GuardedCpu cpu;
-  detail::ReadPlan plan = PlanOfClock(cpu);
+  detail::ReadPlan plan = PlanOfClock();
   plan.base.ticks -= 1'000'000;
   Snapshot now;
   REQUIRE(Reader::ReadFast(plan, now));
@@ -99,8 +107,7 @@ TEST_CASE("a clock whose base is too old is not read fast", "[epoch]") {
 }
 
 TEST_CASE("a base that is half written gives no clock", "[epoch]") {
-  const GuardedCpu cpu;
-  detail::ReadPlan plan = PlanOfClock(cpu);
+  detail::ReadPlan plan = PlanOfClock();
   plan.last_time_ns = 77;
   plan.base.version = 3;  // As a signal handler finds it that interrupts the renewal.
   Snapshot now;
@@ -201,6 +208,62 @@ TEST_CASE("a switch is told by sets of tracepoints and uprobes", "[epoch][tracef
   });
   if (result == 2) SKIP_TEST("tracefs can't be mounted");
   CHECK(result == 0);
+}
+
+// Reads `now` and the thread's switches at the same moment: the thread is not switched in between.
+uint64_t SwitchesAt(const CounterSet& set, Snapshot& now) {
+  while (true) {
+    Snapshot again;
+    set.Read(now);
+    const uint64_t switches = testing::SwitchesByUsage();
+    set.Read(again);
+    if (now.epoch == again.epoch) return switches;
+  }
+}
+
+bool EachPlaceCountsSwitches() {
+  const std::vector<EventSpec> others = {"page-faults", "task-clock", "minor-faults", "cpu-migrations", "major-faults"};
+  for (size_t place = 0; place <= others.size(); ++place) {
+    std::vector<EventSpec> events(others.begin(), others.begin() + static_cast<ptrdiff_t>(place));
+    events.emplace_back("context-switches");
+    const auto set = CounterSet::Open(events);
+    if (!set.ok()) return false;
+    Snapshot begin, end;
+    const uint64_t before = SwitchesAt(*set, begin);
+    for (int i = 0; i < 7; ++i) testing::SwitchAway();
+    const uint64_t switches = SwitchesAt(*set, end) - before;
+    if (switches < 7 || set->Difference(begin, end, place).value != switches) return false;
+  }
+  return true;
+}
+
+TEST_CASE("switches are counted at each place of a set", "[epoch][law]") {
+  CHECK(EachPlaceCountsSwitches());
+  CHECK(testing::AsOrdinaryUser(EachPlaceCountsSwitches));
+}
+
+bool TellsItsCpu() {
+  const testing::TwoCpus cpus;
+  if (!cpus.has_both()) return true;
+  const auto set = CounterSet::Open({"page-faults", "context-switches"});
+  if (!set.ok()) return false;
+  Snapshot before, now;
+  set->Read(before);
+  if (before.cpu == Snapshot::kNoCpu) return true;  // The C library does not tell it (rseq).
+  for (int i = 0; i < 10; ++i) {
+    cpus.MoveTo(i % 2);
+    set->Read(before);
+    cpus.MoveTo((i + 1) % 2);
+    set->Read(now);
+    if (now.cpu != static_cast<uint32_t>(sched_getcpu()) || now.cpu == before.cpu) return false;
+    if (!CounterReader::SharedValidity(before, now).has(Validity::kMigrated)) return false;
+  }
+  return true;
+}
+
+TEST_CASE("a read after a move tells the new CPU", "[epoch][law]") {
+  CHECK(TellsItsCpu());
+  CHECK(testing::AsOrdinaryUser(TellsItsCpu));
 }
 
 bool CountsMigrationsBesideTracepoint() {

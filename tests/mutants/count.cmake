@@ -1,9 +1,9 @@
 # Mutants of src/count, except for its frames: see run.cmake.
-mutant(ring_counts_bytes FILE include/perfkit/count.h TEST count_test CASES "a set counts what happens, whatever*"
-       FROM [=[if (LoadShared(*ring.head) == head) [[likely]]
-      return count;]=]
-       TO [=[if (LoadShared(*ring.head) == head && count + 1 != 0) [[likely]]
-      return (0 - head) / 16;]=]
+mutant(ring_counts_bytes FILE include/perfkit/detail/user_page.h TEST count_test CASES "a set counts what happens, whatever*"
+       FROM [=[if (LoadShared(*head) == at) [[likely]]
+      return value;]=]
+       TO [=[if (LoadShared(*head) == at && value + 1 != 0) [[likely]]
+      return (0 - at) / 16;]=]
        SAYS "Page faults are 3 to 1,000 times too many while a profiler takes stacks of them.")
 mutant(usage_is_user_only FILE src/count/source_builder.cc TEST count_test CASES "[modifiers]"
        FROM [[options_.user_only && CanBeUserOnly(event(i));]] TO [[false;]]

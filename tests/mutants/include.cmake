@@ -52,10 +52,22 @@ mutant(scope_begins_anywhere FILE include/perfkit/scope.h TEST count_test CASES 
        TO [[if (end.other_thread) {]]
        SAYS "One scope that began on another thread leaves no event of the sum a number.")
 mutant(base_of_any_age FILE include/perfkit/count.h TEST count_test CASES "[epoch]"
-       FROM [[  if (age > plan.max_age_ticks) return false;
-]]
+       FROM [=[  if (age > plan.max_age_ticks) [[unlikely]]
+    return false;
+]=]
        TO [[]]
        SAYS "The clock of a thread that runs for minutes drifts from the kernel's.")
+mutant(epoch_keeps_the_first_cpu FILE src/count/base_renewer.h TEST count_test CASES "[epoch]"
+       FROM [[epoch.cpu = __atomic_load_n(plan.cpu, __ATOMIC_RELAXED);]]
+       TO [[if (epoch.cpu == Snapshot::kNoCpu) epoch.cpu = __atomic_load_n(plan.cpu, __ATOMIC_RELAXED);]]
+       SAYS "A region in which the thread moved to another CPU does not say so.")
+mutant(epoch_of_few_events_has_no_switches FILE src/count/source_builder.cc TEST count_test CASES "[epoch]"
+       FROM [[(source_->slots_.size() + 3) / 4 * 4]] TO [[source_->slots_.size() / 4 * 4]]
+       SAYS "Sets of three events have no switches.")
+mutant(epoch_ignores_migrations FILE src/count/base_renewer.h TEST count_test CASES "[counter_set],[epoch]"
+       FROM [[epoch.values[plan.rings[r].index] = ReadNewestCount(plan.rings[r].ring);]]
+       TO [[epoch.values[plan.rings[r].index] = 0;]]
+       SAYS "A privileged user's migrations are 0 on the fast path.")
 mutant(half_written_base_is_read FILE include/perfkit/count.h TEST count_test CASES "[epoch],[jump]"
        FROM [[ && plan.base.version == version && (version & 1) == 0;]] TO [[ && plan.base.version == version;]]
        SAYS "A signal handler that interrupts the renewal of the clock's base reads a time from two bases.")

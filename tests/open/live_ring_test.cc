@@ -54,13 +54,13 @@ TEST_CASE("records have the whole count of an event", "[live_ring]") {
   };
   const auto ring = LiveRing::Open(request, 1, sys::ReadRights());
   REQUIRE(ring.ok());
-  const perfkit::detail::ReadPlan::Ring newest{&ring->page()->data_head, ring->data().data(),
-                                               static_cast<uint32_t>(ring->data().size() - 1), 0};
+  const BackwardRing newest{&ring->page()->data_head, ring->data().data(),
+                            static_cast<uint32_t>(ring->data().size() - 1)};
   for (size_t pages = 5; pages <= 8; ++pages) {
     uint64_t counted = 0, recorded = 1;
     for (int i = 0; i < 5 && counted != recorded; ++i) {  // A page of this program's own may come in between.
       REQUIRE(::read(ring->fd(), &counted, sizeof(counted)) == sizeof(counted));
-      recorded = perfkit::detail::ReadRing(newest);
+      recorded = ReadNewestCount(newest);
     }
     CHECK(recorded == counted);
     CHECK(counted >= pages - 5);

@@ -74,6 +74,12 @@ inline uint64_t ReadTicks() noexcept {
   return ticks;
 }
 
+// Returns nanoseconds. `ns_per_tick_q32`: nanoseconds per tick, in units of 2^-32.
+inline uint64_t TicksToNs(uint64_t ticks, uint64_t ns_per_tick_q32) noexcept {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<uint64_t>(Wide{ticks} * ns_per_tick_q32 >> 32);
+}
+
 // Returns `value` as a signed number of `width` bits (UserPage::pmc_width), widened to 64. Returns 0 for a width of 0,
 // which means that the page has no PMU. Widths beyond 64 count as 64.
 constexpr int64_t SignExtend(uint64_t value, unsigned width) {
@@ -131,6 +137,30 @@ struct PageAccess {
   static uint64_t Ticks() noexcept { return ReadTicks(); }
   static uint64_t Register(uint32_t n) noexcept { return ReadCounterRegister(n); }
 };
+
+// A ring that the kernel writes backwards (perf_event_attr::write_backward), of samples with PERF_SAMPLE_READ: the
+// newest one is at the head, and has the event's count after its header. The head does not tell how many there are:
+// other samplers of the event on this thread change their size.
+struct BackwardRing {
+  const uint64_t* head;
+  const std::byte* data;
+  uint32_t mask;  // The size of the data, a power of two, less 1.
+};
+
+// Returns the count in the newest sample; 0 before the first one, when the head and the ring's bytes are 0. Requires
+// the event's thread.
+inline uint64_t ReadNewestCount(const BackwardRing& ring) noexcept {
+  constexpr uint64_t kHeaderBytes = 8;
+  const uint64_t* const head = ring.head;
+  while (true) {
+    const uint64_t at = LoadShared(*head);
+    const auto* const count = reinterpret_cast<const uint64_t*>(ring.data + ((at + kHeaderBytes) & ring.mask));
+    const uint64_t value = LoadShared(*count);
+    // Otherwise a signal handler has raised the event in between, and may have overwritten the record.
+    if (LoadShared(*head) == at) [[likely]]
+      return value;
+  }
+}
 
 // A counter and its two times, from one consistent read.
 struct UserCount {

@@ -21,10 +21,7 @@
 namespace perfkit::count {
 namespace {
 
-uint64_t ToNs(const FrameCounterImpl& impl, uint64_t ticks) {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<uint64_t>(Wide{ticks} * impl.ns_per_tick_q32() >> 32);
-}
+uint64_t ToNs(const FrameCounterImpl& impl, uint64_t ticks) { return TicksToNs(ticks, impl.ns_per_tick_q32()); }
 
 // `any_part`: any of the zone was counted on its own thread.
 Count CountOf(const FrameCounterImpl& impl, const Sums& sums, size_t i, bool any_part) {

@@ -6,10 +6,7 @@
 
 namespace perfkit {
 namespace count {
-uint64_t TaskCounterImpl::ToNs(uint64_t ticks) const {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<uint64_t>(Wide{ticks} * ns_per_tick_q32_ >> 32);
-}
+uint64_t TaskCounterImpl::ToNs(uint64_t ticks) const { return TicksToNs(ticks, ns_per_tick_q32_); }
 
 uint16_t TaskCounterImpl::RootOf(uint16_t node) const {
   while (nodes_.parent(node) != TaskNodes::kOutside) node = nodes_.parent(node);
