@@ -49,7 +49,7 @@ mutant(calibrated_over_no_time FILE src/count/tick_rate.cc TEST count_test CASES
        SURVIVES "not killed each time: both clocks may be steady enough over the 64 pairs of each end"
        SAYS "Wall times are wrong by several per cent if the kernel does not tell the rate of ticks.")
 mutant(dropped_zone_pops_the_abandoned FILE src/count/frame/zone_stack.h TEST count_test CASES "zone tree:*,frames: a zone*"
-       FROM [[return skipped_ == 0 && open_[depth_].abandoned;]] TO [[return open_[depth_].abandoned;]]
+       FROM [[return skipped_ == 0 && top_->abandoned;]] TO [[return top_->abandoned;]]
        SURVIVES "nothing is counted in between: as long as a dropped zone is open, each zone that is entered is dropped"
        SAYS "A zone left elsewhere is removed from below an open zone that was dropped for its depth.")
 mutant(missing_at_the_last_mark FILE src/count/frame/zone_tree.cc TEST count_test CASES "zone tree:*"
@@ -110,12 +110,12 @@ mutant(child_frames_of_last_time FILE src/count/frame/hitch_watch.cc TEST count_
 mutant(milliseconds_in_tenths FILE src/count/frame/hitch_watch.cc TEST count_test CASES "cause:*"
        FROM [[(ns + 5'000) / 10'000;]] TO [[(ns + 5'000) / 100'000;]]
        SAYS "Times in a hitch's sentence are a tenth of what they were.")
-mutant(ticks_are_nanoseconds FILE src/count/frame/zone_tree.cc TEST count_test CASES "frames: clocks of a frame*"
+mutant(ticks_are_nanoseconds FILE include/perfkit/detail/user_page.h TEST count_test CASES "frames: clocks of a frame*"
        FROM [[return static_cast<uint64_t>(Wide{ticks} * ns_per_tick_q32 >> 32);]]
        TO [[return static_cast<uint64_t>(Wide{ticks} * ns_per_tick_q32 >> 31);]]
-       SAYS "All wall times of frames and zones are twice too long.")
+       SAYS "All times by ticks are twice too long.")
 mutant(mark_forgets_open_zones FILE src/count/frame/zone_tree.cc TEST count_test CASES "zone tree:*"
-       FROM [[if (stack_.counted() != 0) SplitOpen(at);]] TO [[if (stack_.counted() > 1) SplitOpen(at);]]
+       FROM [[if (stack_.has_counted()) SplitOpen(at);]] TO [[if (stack_.counted() > 1) SplitOpen(at);]]
        SAYS "A zone that is open across a mark has all of its time in the second frame.")
 mutant(raised_without_children_missing FILE src/count/frame/counted_events.cc TEST count_test CASES "zone tree:*"
        FROM [[sums.missing |= other.missing;]] TO [[sums.missing |= 0;]]
@@ -154,13 +154,13 @@ mutant(thread_without_an_end FILE src/count/frame/frame_counter_impl_cold.cc TES
        FROM [[  thread.EndLog(end_ticks);]] TO [[  if (end_ticks != 0) thread.EndLog(end_ticks);]]
        SAYS "A kept profile waits for ever for a thread that ended while counting was off.")
 mutant(binding_cache_is_read_twice FILE src/count/frame/thread_binding.h TEST count_test CASES "binding:*"
-       FROM [[? cached->state :]] TO [[? binding_cache.load(std::memory_order_relaxed)->state :]]
+       FROM [[? cached->state : nullptr;]] TO [[? binding_cache.load(std::memory_order_relaxed)->state : nullptr;]]
        SAYS "A zone in a signal handler that uses another FrameCounter makes a zone go to that one's thread.")
 mutant(latest_value_in_no_maximum FILE src/count/frame/zone_histogram.h TEST count_test CASES "histogram:*"
        FROM [[return run_ != 0 ? std::max(max_, last_value_) : max_;]] TO [[return max_;]]
        SAYS "The longest time of a zone is not the maximum until a frame with another time has come.")
 mutant(deep_zones_forget_their_begin FILE src/count/frame/zone_stack.h TEST count_test CASES "zone tree:*"
-       FROM [[std::copy_n(open_, depth_ + size_t{1}, larger);]] TO [[std::copy_n(open_, size_t{1}, larger);]]
+       FROM [[std::copy_n(frame_, open + 1, larger);]] TO [[std::copy_n(frame_, size_t{1}, larger);]]
        SAYS "A thread that nests zones deeper than before loses or falsifies those that are open.")
 mutant(read_of_results_is_not_at_work FILE src/count/frame/frame_counter_impl.cc TEST count_test CASES "frames: a zone of a handler*"
        FROM [[  const FrameThread::Work work(*main_);

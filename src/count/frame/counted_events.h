@@ -1,8 +1,9 @@
 // Sums of differences between snapshots: what each event counted in some intervals, and whether that is known.
 //
-// A snapshot has room for kMaxEvents values, and those of unused events are always 0. So Add adds whole blocks of four,
-// without a test for each value. Times (Snapshot::times) are added only for multiplexable events. An event that could
-// not be opened is never counted: it is in never(), and in none of the masks of missing events here.
+// A snapshot has room for kMaxEvents values, and those of unused events are always 0. So whole blocks of four are
+// added, without a test for each value (ForEachValue). Times (Snapshot::times) are added only for multiplexable events.
+// An event that could not be opened is never counted: it is in never(), and in none of the masks of missing events
+// here.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +37,7 @@ class CountedEvents {
   // counted, so that its value in a snapshot is meaningless.
   CountedEvents(size_t events, uint32_t multiplexable, uint32_t never)
       : events_(std::min(events, kMaxEvents)),
-        blocks_((events_ + 3) / 4),
+        values_((events_ + 3) / 4 * 4),
         multiplexable_(multiplexable),
         never_(never) {}
 
@@ -46,8 +47,18 @@ class CountedEvents {
   uint32_t gapped() const { return gapped_; }
 
   size_t size() const { return events_; }
-  // Number of blocks of four values that cover all events.
-  size_t blocks() const { return blocks_; }
+  // Number of values in whole blocks of four that cover all events.
+  size_t values() const { return values_; }
+  // Calls `visit` with the index of each of them.
+  template <class Visit>
+  void ForEachValue(Visit visit) const {
+    for (size_t i = 0, end = values_; i < end; i += 4) {
+      visit(i);
+      visit(i + 1);
+      visit(i + 2);
+      visit(i + 3);
+    }
+  }
   uint32_t multiplexable() const { return multiplexable_; }
   uint32_t never() const { return never_; }
 
@@ -59,9 +70,7 @@ class CountedEvents {
   }
   // The parts of Add. `values` has whole blocks.
   void AddValues(uint64_t* values, const Snapshot& begin, const Snapshot& end) const {
-    for (size_t block = 0; block < blocks_; ++block) {
-      for (size_t i = 4 * block; i < 4 * block + 4; ++i) values[i] += end.values[i] - begin.values[i];
-    }
+    ForEachValue([&](size_t i) { values[i] += end.values[i] - begin.values[i]; });
   }
   // Returns true if there is more to add than ticks and values: times, or events without a number.
   bool HasRest(const Snapshot& begin, const Snapshot& end) const {
@@ -97,7 +106,7 @@ class CountedEvents {
 
  private:
   size_t events_;
-  size_t blocks_;
+  size_t values_;
   uint32_t multiplexable_;
   uint32_t never_;
   uint32_t gapped_ = 0;

@@ -1,9 +1,10 @@
 // The hot half of FrameCounterImpl: zones and marks. The fast path of a zone is two reads of the counters and some
-// additions. It is taken if the thread is ready and not watched (ThreadWatch); all other work is out of line. The
-// marking thread is prepared, which opens its events, by its first zone or mark since they were closed. A worker is
-// prepared by each outermost zone; the end of that zone publishes its numbers, and lets other threads visit its tree. A
-// watched thread first handles what other threads have noted for it. A zone in a signal handler that interrupted work
-// on the same thread's tree is dropped and counted.
+// additions. It is taken if the thread is ready and not watched (ThreadWatch), and was in the same zone before in this
+// frame. All other work is out of line (EnterAny, LeaveAny), so that the fast path saves few registers. The marking
+// thread is prepared, which opens its events, by its first zone or mark since they were closed. A worker is prepared by
+// each outermost zone; the end of that zone publishes its numbers, and lets other threads visit its tree. A watched
+// thread first handles what other threads have noted for it. A zone in a signal handler that interrupted work on the
+// same thread's tree is dropped and counted.
 //
 // An `entry` is the id of one visit of a zone: the serial of its thread and a count; 0 for a zone that was dropped.
 #include "src/count/frame/frame_counter_impl.h"
@@ -24,7 +25,7 @@ void FrameCounterImpl::Mark() noexcept {
 
 // Returns the ticks of the frame that ended; 0 if the mark only begins the first frame of a segment
 // (the frames from one opening of the events to their closing).
-uint64_t FrameCounterImpl::EndMainFrame() noexcept {
+inline uint64_t FrameCounterImpl::EndMainFrame() noexcept {
   FrameThread& thread = *main_;
   const FrameThread::Work work(thread);
   if (thread.is_watched()) [[unlikely]]
@@ -39,7 +40,7 @@ uint64_t FrameCounterImpl::EndMainFrame() noexcept {
   return ticks;
 }
 
-uint64_t FrameCounterImpl::EndReadyFrame(FrameThread& thread) noexcept {
+inline uint64_t FrameCounterImpl::EndReadyFrame(FrameThread& thread) noexcept {
   thread.Read(thread.tree.next_mark());
   const uint64_t ticks = thread.tree.EndFrame(frames_.ended(), ns_per_tick_q32_);
   frames_.End();
@@ -102,27 +103,43 @@ void FrameCounterImpl::LogHitch(const Hitch& hitch) noexcept {
   if (ZoneLog* const log = main_->log(); log != nullptr) log->AddHitch(hitch.frame, hitch.cause);
 }
 
-void FrameCounterImpl::Enter(ZoneId id, Zone* zone) noexcept {
+// For the innermost visit of a zone.
+inline void FrameCounterImpl::Fill(Zone& zone, FrameThread& thread) noexcept {
+  zone.impl_ = this;
+  zone.thread_ = &thread;
+  zone.entry_ = thread.tree.top_entry();
+}
+
+[[gnu::flatten]] void FrameCounterImpl::Enter(ZoneId id, Zone* zone) noexcept {
+  auto* const thread = static_cast<FrameThread*>(FindLastBinding(this));
+  if (thread == nullptr || thread->at_work() || !thread->ready || thread->is_watched()) [[unlikely]]
+    return EnterAny(id, zone);
+  {
+    const FrameThread::Work work(*thread);
+    if (ZoneNode* const same = thread->tree.SameChild(id); same != nullptr) [[likely]] {
+      Snapshot& begin = thread->tree.Enter(*same);
+      if (zone != nullptr) Fill(*zone, *thread);
+      return thread->Read(begin);
+    }
+  }
+  EnterAny(id, zone);
+}
+
+void FrameCounterImpl::EnterAny(ZoneId id, Zone* zone) noexcept {
   FrameThread* const thread = This();
-  if (thread == nullptr || DropIfInterrupting(*thread)) [[unlikely]]
-    return;
+  if (thread == nullptr || DropIfInterrupting(*thread)) return;
   const FrameThread::Work work(*thread);
-  if (!thread->ready) [[unlikely]] {
+  if (!thread->ready) {
     if (!Prepare(*thread)) return;
     thread->dirty = true;
   }
-  if (thread->is_watched()) [[unlikely]]
-    return EnterWatched(*thread, id, zone);
+  if (thread->is_watched()) return EnterWatched(*thread, id, zone);
   EnterReady(*thread, id, zone);
 }
 
-inline void FrameCounterImpl::EnterReady(FrameThread& thread, ZoneId id, Zone* zone) noexcept {
+void FrameCounterImpl::EnterReady(FrameThread& thread, ZoneId id, Zone* zone) noexcept {
   Snapshot* const begin = thread.tree.Enter(id);
-  if (zone != nullptr) {
-    zone->impl_ = this;
-    zone->thread_ = &thread;
-    zone->entry_ = thread.tree.top_entry();
-  }
+  if (zone != nullptr) Fill(*zone, thread);
   if (begin != nullptr) thread.Read(*begin);
 }
 
@@ -141,13 +158,27 @@ void FrameCounterImpl::EnterPlain(ZoneId id) noexcept {
   thread->tree.EnterUncounted();  // or its Leave would leave a zone around it
 }
 
-void FrameCounterImpl::Leave(const Zone& zone) noexcept {
+[[gnu::flatten]] void FrameCounterImpl::Leave(const Zone& zone) noexcept {
+  FrameThread* const thread = zone.thread_;
+  if (FindLastBinding(this) != thread || thread->is_watched()) [[unlikely]]
+    return LeaveAny(zone);
+  {
+    const FrameThread::Work work(*thread);
+    if (thread->tree.IsTop(zone.entry_)) [[likely]] {
+      thread->Read(thread->tree.scratch());
+      thread->tree.Leave();
+      if (thread->is_worker && thread->tree.depth() == 0) LeaveOutermost(*thread);
+      return;
+    }
+  }
+  LeaveAny(zone);
+}
+
+void FrameCounterImpl::LeaveAny(const Zone& zone) noexcept {
   auto* const thread = static_cast<FrameThread*>(FindBinding(this));
-  if (thread != zone.thread_) [[unlikely]]
-    return LeaveElsewhere(zone.entry_);
+  if (thread != zone.thread_) return LeaveElsewhere(zone.entry_);
   const FrameThread::Work work(*thread);
-  if (thread->tree.top_entry() != zone.entry_) [[unlikely]]
-    return LeaveOutOfOrder(*thread, zone.entry_);
+  if (thread->tree.top_entry() != zone.entry_) return LeaveOutOfOrder(*thread, zone.entry_);
   LeaveTop(*thread);
 }
 
@@ -163,14 +194,13 @@ void FrameCounterImpl::Leave(const Zone& zone, FrameRecord& counts) noexcept {
 }
 
 void FrameCounterImpl::LeaveTop(FrameThread& thread) noexcept {
-  if (thread.is_watched()) [[unlikely]]
-    return LeaveWatched(thread);
+  if (thread.is_watched()) return LeaveWatched(thread);
   LeaveReady(thread);
   if (thread.is_worker && thread.tree.depth() == 0) LeaveOutermost(thread);
 }
 
 // Returns false if there was no zone to leave, or one that is not counted.
-inline bool FrameCounterImpl::LeaveReady(FrameThread& thread) noexcept {
+bool FrameCounterImpl::LeaveReady(FrameThread& thread) noexcept {
   if (thread.tree.SkipLeave()) return false;
   thread.Read(thread.tree.scratch());
   thread.tree.Leave();

@@ -124,27 +124,30 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   FrameThread* Attach(std::string_view name) noexcept;
   bool Prepare(FrameThread& thread) noexcept;
   bool DropIfInterrupting(const FrameThread& thread) noexcept;
-  uint64_t EndMainFrame() noexcept;
-  uint64_t EndReadyFrame(FrameThread& thread) noexcept;
+  [[gnu::always_inline]] uint64_t EndMainFrame() noexcept;
+  [[gnu::always_inline]] uint64_t EndReadyFrame(FrameThread& thread) noexcept;
   [[gnu::noinline]] uint64_t EndWatchedFrame(FrameThread& thread) noexcept;
   void MarkSequence(FrameSequence& sequence, FrameId id, FrameThread& thread) noexcept;
   void LogHitch(const Hitch& hitch) noexcept;
   void CatchUp(FrameThread& thread) noexcept;
-  [[gnu::always_inline]] void EnterReady(FrameThread& thread, ZoneId id, Zone* zone) noexcept;
+  [[gnu::noinline]] void EnterAny(ZoneId id, Zone* zone) noexcept;
+  void EnterReady(FrameThread& thread, ZoneId id, Zone* zone) noexcept;
   [[gnu::noinline]] void EnterWatched(FrameThread& thread, ZoneId id, Zone* zone) noexcept;
-  [[gnu::always_inline]] bool LeaveReady(FrameThread& thread) noexcept;
+  void Fill(Zone& zone, FrameThread& thread) noexcept;
+  [[gnu::noinline]] void LeaveAny(const Zone& zone) noexcept;
+  bool LeaveReady(FrameThread& thread) noexcept;
   [[gnu::noinline]] void LeaveWatched(FrameThread& thread) noexcept;
   void FollowNow();                   // on any thread, with mutex_ held
   void Drained(FrameThread& thread);  // on any thread, with the worker's FrameThread::mutex held
   void PrepareMain() noexcept;
   void PrepareWorker(FrameThread& thread) noexcept;
   void LeaveTop(FrameThread& thread) noexcept;
-  void LeaveOutermost(FrameThread& thread) noexcept;
+  [[gnu::noinline]] void LeaveOutermost(FrameThread& thread) noexcept;
   void StepOutside(FrameThread& thread) noexcept;
   void LeaveOutOfOrder(FrameThread& thread, uint64_t entry) noexcept;
-  void LeaveElsewhere(uint64_t entry) noexcept;  // on the thread where the zone ends, not the one that entered it
-  void Settle() noexcept;                        // requires that no FrameThread::Work exists
-  void SettleAtWork() noexcept;                  // requires that one exists
+  void LeaveElsewhere(uint64_t entry) noexcept;    // on the thread where the zone ends, not the one that entered it
+  void Settle() noexcept;                          // requires that no FrameThread::Work exists
+  [[gnu::noinline]] void SettleAtWork() noexcept;  // requires that one exists
   void ExplainHitch() noexcept;
   void CloseMain();
   void EndLogs();                       // with mutex_ held, in Close

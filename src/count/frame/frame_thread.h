@@ -46,7 +46,6 @@ class FrameThread {
   // Fills `now`, including the ticks, which some read paths leave 0. Always inline, because a call is expensive after a
   // system call (src/sys/read.h).
   [[gnu::always_inline]] void Read(Snapshot& now) const noexcept {
-    now.ticks = 0;
     reader.Read(now);
     if (now.ticks == 0) now.ticks = ReadTicks();
   }

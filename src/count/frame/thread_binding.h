@@ -43,6 +43,11 @@ inline void* FindBinding(const Bindable* instance) noexcept {
   const CachedBinding* const cached = binding_cache.load(std::memory_order_relaxed);
   return cached->instance == instance ? cached->state : FindBindingSlow(instance);
 }
+// As above, but also nullptr if the thread has used another instance since.
+inline void* FindLastBinding(const Bindable* instance) noexcept {
+  const CachedBinding* const cached = binding_cache.load(std::memory_order_relaxed);
+  return cached->instance == instance ? cached->state : nullptr;
+}
 
 // Returns true if nullptr is bound to `instance`, which means that it refused the calling thread. Requires that
 // FindBinding(instance) has just returned nullptr. A signal handler that uses another instance in between makes it

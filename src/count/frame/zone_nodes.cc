@@ -8,7 +8,7 @@
 namespace perfkit::count {
 
 ZoneNodes::ZoneNodes(const CountedEvents& events, size_t max_zones)
-    : values_(4 * events.blocks()),
+    : values_(events.values()),
       timed_(events.multiplexable() != 0 ? events.size() : 0),
       histogram_count_(1 + events.size()),
       max_zones_(max_zones) {

@@ -17,11 +17,6 @@
 namespace perfkit::count {
 namespace {
 
-uint64_t ToNs(uint64_t ticks, uint64_t ns_per_tick_q32) {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<uint64_t>(Wide{ticks} * ns_per_tick_q32 >> 32);
-}
-
 // The key of the root, which is the name of no zone. So it differs from each name that Enter is given, also nullptr.
 constexpr char kRootKey[] = "";
 
@@ -44,6 +39,15 @@ ZoneTree::ZoneTree(const ZoneShape& shape)
       names_(std::make_shared<NameArena>()),
       parts_(nodes_.max_zones() * kPartsPerZone) {
   root_->parent = root_->last_child = root_;  // So that a node that is looked up always has one.
+}
+
+Snapshot* ZoneTree::EnterOther(ZoneId id) {
+  if (!stack_.has_room() && !stack_.MakeRoom(memory_)) return Skip();
+  ZoneNode& parent = *stack_.top().node;
+  ZoneNode* const child = parent.last_child->key == id.name ? parent.last_child : FindChild(parent, id);
+  if (child == nullptr) return Skip();
+  if (!child->touched) Touch(*child);
+  return &Enter(*child);
 }
 
 // Returns nullptr if there is neither such a child nor room for it.
@@ -175,11 +179,9 @@ void ZoneTree::Settle(uint64_t ns_per_tick_q32, FrameRecord& record) {
 }
 
 void ZoneTree::AddRoot(const FrameMarks::Interval& frame, uint64_t ns_per_tick_q32, FrameRecord& record) {
-  record.wall_ns = ToNs(frame.ticks(), ns_per_tick_q32);
+  record.wall_ns = TicksToNs(frame.ticks(), ns_per_tick_q32);
   record.missing = events_.never() | events_.MissingBetween(frame.begin, frame.end);
-  for (size_t block = 0; block < events_.blocks(); ++block) {
-    for (size_t i = 4 * block; i < 4 * block + 4; ++i) record.values[i] = frame.end.values[i] - frame.begin.values[i];
-  }
+  events_.ForEachValue([&](size_t i) { record.values[i] = frame.end.values[i] - frame.begin.values[i]; });
   ZoneHistogram* const histograms = nodes_.histograms(*root_);
   const HistogramSource source{parts_, memory_};
   histograms[0].Add(record.wall_ns, source);
@@ -213,7 +215,7 @@ void ZoneTree::AddRootScaled(const FrameMarks::Interval& frame, FrameRecord& rec
 void ZoneTree::CloseZones(const Snapshot& at, uint64_t number, uint64_t ns_per_tick_q32) {
   closed_count_ = nodes_.size();
   closed_mistakes_ = mistakes_;
-  if (stack_.counted() != 0) SplitOpen(at);
+  if (stack_.has_counted()) SplitOpen(at);
   for (ZoneNode* node = std::exchange(touched_, nullptr); node != nullptr; node = nodes_.detail(*node).next_touched) {
     node->touched = false;
     CloseFrame(*node, number, ns_per_tick_q32);
@@ -239,7 +241,7 @@ void ZoneTree::SplitOpen(const Snapshot& at) {
 void ZoneTree::CloseFrame(ZoneNode& node, uint64_t number, uint64_t ns_per_tick_q32) {
   ZoneDetail& detail = nodes_.detail(node);
   detail.last_number = number;
-  detail.last_wall_ns = ToNs(node.ticks, ns_per_tick_q32);
+  detail.last_wall_ns = TicksToNs(node.ticks, ns_per_tick_q32);
   // A part of the zone's counts is no count of its frame, and is in no histogram.
   const bool at_least = std::exchange(node.at_least, false);
   detail.last_missing = at_least ? ~0u : events_.never() | node.missing;
@@ -250,12 +252,10 @@ void ZoneTree::CloseFrame(ZoneNode& node, uint64_t number, uint64_t ns_per_tick_
   detail.at_least |= at_least;
   uint64_t* const total = nodes_.total_values(node);
   uint64_t* const last = nodes_.last_values(node);
-  for (size_t block = 0; block < events_.blocks(); ++block) {
-    for (size_t i = 4 * block; i < 4 * block + 4; ++i) {
-      last[i] = std::exchange(node.values()[i], 0);
-      total[i] += last[i];
-    }
-  }
+  events_.ForEachValue([&](size_t i) {
+    last[i] = std::exchange(node.values()[i], 0);
+    total[i] += last[i];
+  });
   if (!at_least) AddToHistogram(node, 0, detail.last_wall_ns);
   for (size_t i = 0; i < events_.size(); ++i) {
     if ((events_.multiplexable() >> i & 1) != 0) {
@@ -288,7 +288,7 @@ void ZoneTree::AddTimes(ZoneNode& node, size_t i, uint64_t value, uint32_t& miss
 void ZoneTree::CountSince(const Snapshot& begin, uint64_t ns_per_tick_q32, FrameRecord& record) const {
   Sums sums;
   events_.Add(sums, begin, scratch_);
-  record.wall_ns = ToNs(sums.ticks, ns_per_tick_q32);
+  record.wall_ns = TicksToNs(sums.ticks, ns_per_tick_q32);
   record.values = sums.values;
   record.missing = events_.never() | sums.missing | events_.NeverOnPmu(sums);
 }

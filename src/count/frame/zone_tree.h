@@ -55,22 +55,22 @@ class ZoneTree {
   // Opens a zone below the innermost one. Returns its first snapshot, for the caller to fill; nullptr if the zone is
   // dropped (too deep, or too many). Either way it has to be left.
   Snapshot* Enter(ZoneId id) {
-    if (!stack_.has_room() && !stack_.MakeRoom(memory_)) [[unlikely]]
-      return Skip();
-    ZoneNode& parent = *stack_.top().node;
-    ZoneNode* child = parent.last_child;
-    if (child->key != id.name) [[unlikely]] {
-      child = FindChild(parent, id);
-      if (child == nullptr) return Skip();
-    }
-    if (!child->touched) [[unlikely]]
-      Touch(*child);
-    return &stack_.Push(*child).begin;
+    ZoneNode* const child = SameChild(id);
+    return child != nullptr ? &Enter(*child) : EnterOther(id);
   }
+  // The usual case of Enter, in two parts. Returns the zone if it is the one that was entered last below the innermost
+  // one, in this frame, and there is room on the stack; otherwise nullptr, and Enter has more to do.
+  ZoneNode* SameChild(ZoneId id) const {
+    ZoneNode* const child = stack_.top().node->last_child;
+    return child->key == id.name && child->touched && stack_.has_room() ? child : nullptr;
+  }
+  Snapshot& Enter(ZoneNode& same_child) { return stack_.Push(same_child).begin; }
 
   // Returns the id of the innermost visit of a zone, from its Enter to its Leave; 0 for a dropped zone, or if none is
   // open.
   uint64_t top_entry() const { return stack_.top_entry(); }
+  // Returns true if this visit is the innermost one, and not of a dropped zone.
+  bool IsTop(uint64_t entry) const { return entry != 0 && stack_.top_entry() == entry; }
   // Makes the ids of visits differ from those of other trees.
   void SetEntryBase(uint64_t base) { stack_.SetEntryBase(base); }
 
@@ -80,7 +80,7 @@ class ZoneTree {
   // Returns false if the innermost zone is counted. Otherwise leaves the dropped zone, or counts a mistake if none is
   // open, and returns true: no snapshot is needed.
   bool SkipLeave() {
-    if (stack_.skipped() == 0 && stack_.counted() != 0) [[likely]]
+    if (stack_.skipped() == 0 && stack_.has_counted()) [[likely]]
       return false;
     return DropLeave();
   }
@@ -195,6 +195,7 @@ class ZoneTree {
     if (events_.HasRest(begin, end)) [[unlikely]]
       events_.AddRest(node.missing, nodes_.times(node), begin, end);
   }
+  Snapshot* EnterOther(ZoneId id);
   ZoneNode* FindChild(ZoneNode& parent, ZoneId id);
   ZoneNode* FindByText(const ZoneNode& parent, const char* text) const;
   ZoneNode* AddChild(ZoneNode& parent, const char* text);
