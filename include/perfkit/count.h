@@ -185,10 +185,13 @@ struct ReadPlan {
     std::array<uint64_t, kMaxEvents> values{};  // Of the events that count switches and migrations.
   };
   Epoch epoch;
-  uint8_t epoch_values = 0;  // Number of values that are copied from `epoch`, in whole blocks of four.
+  // Whether the whole set is read inline. kPlain: it has at most kPlainValues events, without words and registers.
+  enum class Inline : uint8_t { kNo, kPlain, kYes };
+  static constexpr size_t kPlainValues = 4;
+  Inline is_inline = Inline::kNo;
+  uint8_t epoch_values = 0;  // Number of values that are copied from `epoch`.
   uint8_t word_count = 0, ring_count = 0, epoch_ring_count = 0, user_page_count = 0;
   uint8_t clock_index = kMaxEvents;  // The event that is the thread's clock; kMaxEvents means none.
-  bool all_fast = false;             // No event needs the kernel.
   // Maximum age of the base, in ticks; bounds the error caused by drift of the tick rate.
   uint64_t max_age_ticks = 0;
   uint64_t ns_per_tick_q32 = 0;  // Nanoseconds per tick, in 2^-32.
@@ -240,7 +243,7 @@ class CounterReader {
 
   // Reads all events into `now`. Never fails, allocates, locks or throws; `now.missing` has the events without a count.
   [[gnu::always_inline]] void Read(Snapshot& now) const noexcept {
-    if (!(plan_ != nullptr && plan_->all_fast && ReadFast(*plan_, now))) [[unlikely]]
+    if (!(plan_ != nullptr && ReadFast(*plan_, now))) [[unlikely]]
       ReadSlow(now);
   }
 
@@ -281,16 +284,21 @@ class CounterReader {
   }
 
  protected:
-  // Reads all events that need no system call. Returns false, with `now` unspecified, if ReadSlow is needed: the base
-  // has to be renewed, this is not the counted thread, a counter is in no register now, or the thread was switched
-  // meanwhile.
-  static bool ReadFast(detail::ReadPlan& plan, Snapshot& now) noexcept;
-  // Its parts, for sets without and with counter registers. The latter is out of line: the former needs no stack then.
-  template <bool kHasRegisters>
-  static bool ReadFastAs(detail::ReadPlan& plan, Snapshot& now) noexcept;
-  [[gnu::noinline]] static bool ReadRegistersFast(detail::ReadPlan& plan, Snapshot& now) noexcept {
-    return ReadFastAs<true>(plan, now);
+  // Reads a set that needs no system call. Returns false, with `now` unspecified, if ReadSlow is needed: the set needs
+  // one, the base has to be renewed, this is not the counted thread, a counter is in no register now, or the thread was
+  // switched meanwhile.
+  static bool ReadFast(detail::ReadPlan& plan, Snapshot& now) noexcept {
+    if (plan.is_inline == detail::ReadPlan::Inline::kPlain) [[likely]]
+      return ReadInline<true>(plan, now);
+    return plan.is_inline != detail::ReadPlan::Inline::kNo && ReadInlineEvents(plan, now);
   }
+  // Reads those events of any set that need no system call. Returns false as ReadFast. Out of line, so that reads of
+  // plain sets save no registers.
+  [[gnu::noinline]] static bool ReadInlineEvents(detail::ReadPlan& plan, Snapshot& now) noexcept {
+    return ReadInline<false>(plan, now);
+  }
+  template <bool kPlain>
+  static bool ReadInline(detail::ReadPlan& plan, Snapshot& now) noexcept;
 
   void ReadSlow(Snapshot& now) const noexcept;
 
@@ -326,12 +334,8 @@ inline bool IsWhole(const ReadPlan& plan, uint32_t version) noexcept {
 
 }  // namespace detail
 
-inline bool CounterReader::ReadFast(detail::ReadPlan& plan, Snapshot& now) noexcept {
-  return plan.user_page_count == 0 ? ReadFastAs<false>(plan, now) : ReadRegistersFast(plan, now);
-}
-
-template <bool kHasRegisters>
-bool CounterReader::ReadFastAs(detail::ReadPlan& plan, Snapshot& now) noexcept {
+template <bool kPlain>
+bool CounterReader::ReadInline(detail::ReadPlan& plan, Snapshot& now) noexcept {
   if (detail::thread_serial != plan.owner) [[unlikely]]
     return false;
   const uint32_t version = plan.base.version;
@@ -341,15 +345,17 @@ bool CounterReader::ReadFastAs(detail::ReadPlan& plan, Snapshot& now) noexcept {
   // The epoch, cpu, missing and fallback at once.
   __builtin_memcpy(static_cast<void*>(&now.epoch), &epoch, detail::ReadPlan::Epoch::kHeadBytes);
   now.other_thread = false;
-  for (size_t i = 0, end = plan.epoch_values; i < end; i += 4) {
-    __builtin_memcpy(&now.values[i], &epoch.values[i], 4 * sizeof(uint64_t));
+  if constexpr (kPlain) {
+    __builtin_memcpy(now.values.data(), epoch.values.data(), detail::ReadPlan::kPlainValues * sizeof(uint64_t));
+  } else {
+    for (size_t i = 0; i < plan.epoch_values; ++i) now.values[i] = epoch.values[i];
+    for (size_t w = 0; w < plan.word_count; ++w) now.values[plan.words[w].index] = LoadShared(*plan.words[w].at);
   }
-  for (size_t w = 0; w < plan.word_count; ++w) now.values[plan.words[w].index] = LoadShared(*plan.words[w].at);
   const detail::ReadPlan::Ring* const end = plan.rings.data() + plan.ring_count;  // The stores may alias ring_count.
   for (const detail::ReadPlan::Ring* ring = plan.rings.data(); ring != end; ++ring) {
     now.values[ring->index] = ReadNewestCount(ring->ring);
   }
-  if (kHasRegisters && !detail::ReadUserPages(plan, now)) return false;
+  if (!kPlain && !detail::ReadUserPages(plan, now)) return false;
   now.ticks = 0;
   const size_t clock = plan.clock_index;
   if (clock >= kMaxEvents) return detail::IsWhole(plan, version);

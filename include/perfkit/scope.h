@@ -22,10 +22,11 @@ class ScopeTotals {
       return;
     }
     ++scopes_;
-    shared_ = shared_ | CounterReader::SharedValidity(begin, end);
-    missing_ |= reader.MissingBetween(begin, end);
-    fallback_ |= begin.fallback | end.fallback;
     AddKinds(reader.kinds());
+    const bool usual = begin.epoch == end.epoch && begin.cpu == end.cpu &&
+                       (begin.missing | end.missing | begin.fallback | end.fallback) == 0;
+    if (!usual) [[unlikely]]
+      AddFlags(reader, begin, end);
     for (size_t i = 0; i < reader.size(); ++i) values_[i] += end.values[i] - begin.values[i];
     for (uint32_t multiplexable = reader.multiplexable(); multiplexable != 0; multiplexable &= multiplexable - 1) {
       const size_t i = static_cast<size_t>(__builtin_ctz(multiplexable));
@@ -49,6 +50,12 @@ class ScopeTotals {
   uint64_t cross_thread() const { return cross_thread_; }
 
  private:
+  void AddFlags(const CounterReader& reader, const Snapshot& begin, const Snapshot& end) noexcept {
+    shared_ = shared_ | CounterReader::SharedValidity(begin, end);
+    missing_ |= reader.MissingBetween(begin, end);
+    fallback_ |= begin.fallback | end.fallback;
+  }
+
   // All at once: compilers do not vectorise a loop over bytes that may overlap, and that would be a third of a scope.
   void AddKinds(const std::array<CountKind, kMaxEvents>& kinds) noexcept {
     __extension__ using Flags = unsigned __int128;

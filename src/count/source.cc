@@ -18,9 +18,9 @@ namespace {
 constexpr int kInlineTries = 16;
 constexpr int kInlineTriesWithCounters = 2;
 
-// Gives the slow path access to CounterReader::ReadFast.
+// Gives the slow path access to CounterReader::ReadInlineEvents.
 struct InlineReader : CounterReader {
-  static bool Read(detail::ReadPlan& plan, Snapshot& now) noexcept { return ReadFast(plan, now); }
+  using CounterReader::ReadInlineEvents;
 };
 
 }  // namespace
@@ -46,7 +46,7 @@ void Source::OnForkedChild() noexcept {
   in_forked_child_ = true;
   plan_.owner = detail::ReadPlan::kNobody;
   plan_.page = nullptr;
-  plan_.all_fast = false;
+  plan_.is_inline = detail::ReadPlan::Inline::kNo;
   for (PerfGroup& group : groups_.all()) group.Close();
   for (open::LiveRing& event : inline_events_) event.OnForkedChild();
   for (sys::Mapping& page : user_pages_) page.Forget();
@@ -122,7 +122,7 @@ void Source::ReadWords(Snapshot& now) const noexcept {
 void Source::ReadInlinePart(Snapshot& now) noexcept {
   const int tries = plan_.user_page_count == 0 ? kInlineTries : kInlineTriesWithCounters;
   for (int i = 0; i < tries; ++i) {
-    if (InlineReader::Read(plan_, now)) return;
+    if (InlineReader::ReadInlineEvents(plan_, now)) return;
     // Each turn without success means that the thread was switched between the renewal and the read.
     if (!base_.Renew(plan_, [this] { return gapped(); })) break;
   }

@@ -145,8 +145,7 @@ absl::Status SourceBuilder::Assign(size_t i, bool strict_group) {
       slot(i).path = path;  // Try may still change it to a more expensive one.
       const absl::Status status = Try(path, i, strict_group);
       if (status.ok()) return status;
-      if (!tried) reason = status;
-      tried = true;
+      if (!std::exchange(tried, true)) reason = status;
     }
   }
   slot(i).reason = reason;
@@ -258,9 +257,9 @@ absl::Status SourceBuilder::OpenMigrations(size_t i) {
 
 absl::Status SourceBuilder::OpenRing(size_t i) {
   if (RingKindOf(event(i)) == RingKind::kPeriodOne) return OpenPeriodOne(i);
-  if (absl::Status status = NeedSwitchRing(); !status.ok()) return status;
-  source_->plan_.switch_events |= 1u << i;
-  return absl::OkStatus();
+  const absl::Status status = NeedSwitchRing();
+  if (status.ok()) source_->plan_.switch_events |= 1u << i;
+  return status;
 }
 
 absl::Status SourceBuilder::OpenPeriodOne(size_t i) {
@@ -393,8 +392,9 @@ void SourceBuilder::Summarise() {
   const bool needs_slow_path = !source_->copies_.empty() ||
                                (source_->groups_.grouped() & ~source_->user_page_mask_) != 0 ||
                                source_->usage_mask_ != 0 || !source_->io_.empty();
-  plan.all_fast = plan.page != nullptr && !needs_slow_path;
-  if (plan.counts_switches()) plan.epoch_values = static_cast<uint8_t>((source_->slots_.size() + 3) / 4 * 4);
+  if (plan.counts_switches()) plan.epoch_values = static_cast<uint8_t>(source_->slots_.size());
+  const bool plain = source_->slots_.size() <= plan.kPlainValues && plan.word_count == 0 && plan.user_page_count == 0;
+  if (plan.page != nullptr && !needs_slow_path) plan.is_inline = plain ? plan.Inline::kPlain : plan.Inline::kYes;
 }
 
 }  // namespace perfkit::count

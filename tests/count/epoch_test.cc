@@ -63,7 +63,7 @@ detail::ReadPlan PlanOfClock() {
   detail::ReadPlan plan;
   plan.owner = ThreadSerial();
   plan.page = &g_user_page;
-  plan.all_fast = true;
+  plan.is_inline = detail::ReadPlan::Inline::kPlain;
   plan.clock_index = 0;
   plan.base = {.version = 2, .ticks = ReadTicks(), .time_ns = 1'000'000};
   plan.epoch.lock = 2;

@@ -61,9 +61,9 @@ mutant(epoch_keeps_the_first_cpu FILE src/count/base_renewer.h TEST count_test C
        FROM [[epoch.cpu = __atomic_load_n(plan.cpu, __ATOMIC_RELAXED);]]
        TO [[if (epoch.cpu == Snapshot::kNoCpu) epoch.cpu = __atomic_load_n(plan.cpu, __ATOMIC_RELAXED);]]
        SAYS "A region in which the thread moved to another CPU does not say so.")
-mutant(epoch_of_few_events_has_no_switches FILE src/count/source_builder.cc TEST count_test CASES "[epoch]"
-       FROM [[(source_->slots_.size() + 3) / 4 * 4]] TO [[source_->slots_.size() / 4 * 4]]
-       SAYS "Sets of three events have no switches.")
+mutant(epoch_of_many_events_has_no_switches FILE src/count/source_builder.cc TEST count_test CASES "[epoch]"
+       FROM [[static_cast<uint8_t>(source_->slots_.size());]] TO [[4;]]
+       SAYS "The switches and migrations of a large set are 0, or old, beyond its fourth event.")
 mutant(epoch_ignores_migrations FILE src/count/base_renewer.h TEST count_test CASES "[counter_set],[epoch]"
        FROM [[epoch.values[plan.rings[r].index] = ReadNewestCount(plan.rings[r].ring);]]
        TO [[epoch.values[plan.rings[r].index] = 0;]]
