@@ -3,7 +3,7 @@
 // This header is cheap to include and is all that a hot path needs. counter.h adds Open, which can fail.
 //
 //   caller ── CounterReader::Read(Snapshot&)
-//               ├─ if no event needs a system call: ReadFast, inline: loads, and one read of the tick counter
+//               ├─ if no event needs a system call: ReadFast: loads, and one read of the tick counter
 //               └─ else: ReadSlow, in src/count/source.cc, which calls the kernel
 #pragma once
 
@@ -158,38 +158,38 @@ inline uint32_t MissingBetween(uint32_t begin, uint32_t end, uint32_t gapped) no
   return (no_gap ? missing & ~gapped : missing) & kMissingMask;
 }
 
-// The thread's clock at a known tick. Only the owner thread rewrites it, with ReadPlan::epoch. `version` is odd
-// meanwhile, so that a signal handler on the same thread, which may read the set too, never uses one half written.
+// The thread's clock at a known tick. Only the owner thread rewrites it, and ReadPlan::epoch with it. `version` is odd
+// meanwhile, so that a signal handler on the same thread, which may read the set too, never uses half of them.
 struct ClockBase {
   uint32_t version = 0;
   uint64_t ticks = 0;
   uint64_t time_ns = 0;
 };
 
-// The data of inline reads, in the order of use. Its address does not change. Owned by a CounterSet. In a forked child
-// `owner` becomes kNobody, and no pointer is followed any more.
+// How a set is read without the kernel. kPlain: it has at most ReadPlan::kPlainEvents events, without words and counter
+// registers. kGeneral: any other set whose events all can be read inline.
+enum class InlineRead : uint8_t { kNone, kPlain, kGeneral };
+
+// The data of inline reads. Its address does not change. Owned by a CounterSet. In a forked child `owner` becomes
+// kNobody, and no pointer is followed any more.
 struct ReadPlan {
   static constexpr uint64_t kNobody = ~uint64_t{0};  // No inline read of this set, or not any more.
 
   uint64_t owner = kNobody;        // ThreadSerial() of the counted thread.
   const UserPage* page = nullptr;  // Its lock distinguishes epochs.
   ClockBase base;
-  // What only a switch of the thread changes, laid out as in a Snapshot.
+  // The parts of a snapshot that change only when the thread is switched, in its layout: each read copies them.
   struct Epoch {
-    static constexpr size_t kHeadBytes = 4 * sizeof(uint32_t);
-
-    uint32_t lock = 0;  // The page's lock under which this, and the base, hold.
+    uint32_t lock = 1;  // The page's lock under which this, and the base, hold. Its own thread reads no odd one.
     uint32_t cpu = Snapshot::kNoCpu;
-    uint32_t missing = 0;  // Bit i: event i has no count.
-    uint32_t fallback = 0;
+    uint32_t missing = 0;                       // Bit i: event i has no count.
+    uint32_t fallback = 0;                      // Always 0: copied with the others.
     std::array<uint64_t, kMaxEvents> values{};  // Of the events that count switches and migrations.
   };
   Epoch epoch;
-  // Whether the whole set is read inline. kPlain: it has at most kPlainValues events, without words and registers.
-  enum class Inline : uint8_t { kNo, kPlain, kYes };
-  static constexpr size_t kPlainValues = 4;
-  Inline is_inline = Inline::kNo;
-  uint8_t epoch_values = 0;  // Number of values that are copied from `epoch`.
+  static constexpr size_t kPlainEvents = 4;
+  InlineRead inline_read = InlineRead::kNone;
+  uint8_t epoch_values = 0;  // Number of values to copy from `epoch` if the set is not plain.
   uint8_t word_count = 0, ring_count = 0, epoch_ring_count = 0, user_page_count = 0;
   uint8_t clock_index = kMaxEvents;  // The event that is the thread's clock; kMaxEvents means none.
   // Maximum age of the base, in ticks; bounds the error caused by drift of the tick rate.
@@ -206,24 +206,23 @@ struct ReadPlan {
     BackwardRing ring;
     uint8_t index;
   };
-  // From the first on, those to read each time; from the last on, those whose event only a switch can raise.
+  // `ring_count` at the front, for each read. `epoch_ring_count` at the back: only a switch raises their events, so
+  // they are read once an epoch.
   std::array<Ring, kMaxEvents> rings{};
   struct Counter {
     const UserPage* page;
     uint8_t index;
   };
   std::array<Counter, kMaxEvents> user_pages{};
-  // What a new epoch is made of, beside the last rings: the thread's rseq cpu_id, or a word with the value kNoCpu; the
-  // events that count the records of switches, by bit; the one that counts migrations by them, kMaxEvents if none does.
-  const uint32_t* cpu = nullptr;
-  uint32_t switch_events = 0;
-  uint8_t migration_index = kMaxEvents;
+  const uint32_t* cpu = nullptr;         // The thread's rseq cpu_id, or a word with the value kNoCpu.
+  uint32_t switch_mask = 0;              // Bit i: event i is the number of switch records.
+  uint8_t migration_index = kMaxEvents;  // The event that is counted from switch records; kMaxEvents means none.
 
-  // Returns true if Epoch::values has any number.
-  bool counts_switches() const { return switch_events != 0 || epoch_ring_count != 0 || migration_index < kMaxEvents; }
+  bool has_epoch_values() const { return switch_mask != 0 || epoch_ring_count != 0 || migration_index < kMaxEvents; }
 };
-static_assert(offsetof(ReadPlan::Epoch, values) == ReadPlan::Epoch::kHeadBytes &&
-              offsetof(Snapshot, fallback) - offsetof(Snapshot, epoch) == offsetof(ReadPlan::Epoch, fallback));
+static_assert(offsetof(Snapshot, cpu) - offsetof(Snapshot, epoch) == offsetof(ReadPlan::Epoch, cpu));
+static_assert(offsetof(Snapshot, missing) - offsetof(Snapshot, epoch) == offsetof(ReadPlan::Epoch, missing));
+static_assert(offsetof(Snapshot, fallback) - offsetof(Snapshot, epoch) == offsetof(ReadPlan::Epoch, fallback));
 
 }  // namespace detail
 
@@ -288,9 +287,9 @@ class CounterReader {
   // one, the base has to be renewed, this is not the counted thread, a counter is in no register now, or the thread was
   // switched meanwhile.
   static bool ReadFast(detail::ReadPlan& plan, Snapshot& now) noexcept {
-    if (plan.is_inline == detail::ReadPlan::Inline::kPlain) [[likely]]
+    if (plan.inline_read == detail::InlineRead::kPlain) [[likely]]
       return ReadInline<true>(plan, now);
-    return plan.is_inline != detail::ReadPlan::Inline::kNo && ReadInlineEvents(plan, now);
+    return plan.inline_read != detail::InlineRead::kNone && ReadInlineEvents(plan, now);
   }
   // Reads those events of any set that need no system call. Returns false as ReadFast. Out of line, so that reads of
   // plain sets save no registers.
@@ -325,47 +324,52 @@ inline bool ReadUserPages(const ReadPlan& plan, Snapshot& now) noexcept {
   return true;
 }
 
-// Returns false if there was a switch, or a signal handler that renewed the base, since the base had `version`: then
-// the ticks may include time off the CPU.
-inline bool IsWhole(const ReadPlan& plan, uint32_t version) noexcept {
+// Returns true if the base with `version` is whole, and neither a switch nor a renewal of it by a signal handler came
+// since `lock` and `version` were loaded. Otherwise the ticks may include time off the CPU.
+inline bool IsWhole(const ReadPlan& plan, uint32_t lock, uint32_t version) noexcept {
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  return LoadShared(plan.page->lock) == plan.epoch.lock && plan.base.version == version && (version & 1) == 0;
+  return LoadShared(plan.page->lock) == lock && plan.base.version == version && (version & 1) == 0;
 }
 
 }  // namespace detail
 
 template <bool kPlain>
-bool CounterReader::ReadInline(detail::ReadPlan& plan, Snapshot& now) noexcept {
+inline bool CounterReader::ReadInline(detail::ReadPlan& plan, Snapshot& now) noexcept {
   if (detail::thread_serial != plan.owner) [[unlikely]]
     return false;
-  const uint32_t version = plan.base.version;
+  const uint32_t version = LoadShared(plan.base.version);  // Before all that it protects.
+  const uint32_t lock = LoadShared(plan.page->lock);
   const detail::ReadPlan::Epoch& epoch = plan.epoch;
-  if (LoadShared(plan.page->lock) != epoch.lock) [[unlikely]]
+  if (lock != epoch.lock) [[unlikely]]
     return false;
-  // The epoch, cpu, missing and fallback at once.
-  __builtin_memcpy(static_cast<void*>(&now.epoch), &epoch, detail::ReadPlan::Epoch::kHeadBytes);
+  // Copies the lock, cpu, missing and fallback at once.
+  __builtin_memcpy(reinterpret_cast<std::byte*>(&now) + offsetof(Snapshot, epoch), &epoch,
+                   offsetof(detail::ReadPlan::Epoch, values));
   now.other_thread = false;
+  // Numbers of elements are loaded first, because the stores of values may alias them.
   if constexpr (kPlain) {
-    __builtin_memcpy(now.values.data(), epoch.values.data(), detail::ReadPlan::kPlainValues * sizeof(uint64_t));
+    __builtin_memcpy(now.values.data(), epoch.values.data(), detail::ReadPlan::kPlainEvents * sizeof(uint64_t));
   } else {
-    for (size_t i = 0; i < plan.epoch_values; ++i) now.values[i] = epoch.values[i];
-    for (size_t w = 0; w < plan.word_count; ++w) now.values[plan.words[w].index] = LoadShared(*plan.words[w].at);
+    for (size_t i = 0, end = plan.epoch_values; i < end; ++i) now.values[i] = epoch.values[i];
+    for (size_t w = 0, end = plan.word_count; w < end; ++w) {
+      now.values[plan.words[w].index] = LoadShared(*plan.words[w].at);
+    }
   }
-  const detail::ReadPlan::Ring* const end = plan.rings.data() + plan.ring_count;  // The stores may alias ring_count.
+  const detail::ReadPlan::Ring* const end = plan.rings.data() + plan.ring_count;
   for (const detail::ReadPlan::Ring* ring = plan.rings.data(); ring != end; ++ring) {
     now.values[ring->index] = ReadNewestCount(ring->ring);
   }
   if (!kPlain && !detail::ReadUserPages(plan, now)) return false;
   now.ticks = 0;
   const size_t clock = plan.clock_index;
-  if (clock >= kMaxEvents) return detail::IsWhole(plan, version);
+  if (clock >= kMaxEvents) return detail::IsWhole(plan, lock, version);
   now.ticks = ReadTicks();
   const uint64_t age = now.ticks - plan.base.ticks;
   if (age > plan.max_age_ticks) [[unlikely]]
     return false;
   const uint64_t time_ns = plan.base.time_ns + TicksToNs(age, plan.ns_per_tick_q32);
   now.values[clock] = time_ns;
-  if (!detail::IsWhole(plan, version)) [[unlikely]]
+  if (!detail::IsWhole(plan, lock, version)) [[unlikely]]
     return false;
   plan.last_time_ns = time_ns;
   return true;

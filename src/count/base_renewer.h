@@ -1,7 +1,7 @@
-// Renews what the inline reads of a thread are based on, after each switch of the thread: its clock's base
-// (detail::ClockBase), its CPU, its switches and migrations (detail::ReadPlan::Epoch).
+// Renews the data of a thread's inline reads that change when it is switched: its clock's base (detail::ClockBase), its
+// CPU, the numbers of its switches and migrations (detail::ReadPlan::Epoch).
 //
-// The base is computed in a copy and stored in a few instructions under a version number, which is odd meanwhile. A
+// They are computed in copies and stored in a few instructions under a version number, which is odd meanwhile. A
 // signal handler on the same thread may read at any time, may renew the base itself, or may leave by a jump in the
 // middle: it never uses half a base, and the clock never goes back.
 //
@@ -69,8 +69,10 @@ class BaseRenewer {
 
   bool ReadClockBase(const UserPage& page, uint32_t lock, detail::ClockBase& base) const noexcept;
   template <class Gapped>
-  void Commit(uint32_t lock, const detail::ClockBase& base, const MigrationCounter& migrations, detail::ReadPlan& plan,
-              Gapped& gapped) noexcept;
+  detail::ReadPlan::Epoch EpochOf(const detail::ReadPlan& plan, uint32_t lock, const MigrationCounter& migrations,
+                                  Gapped& gapped) const noexcept;
+  void Commit(const detail::ClockBase& base, const detail::ReadPlan::Epoch& epoch, const MigrationCounter& migrations,
+              detail::ReadPlan& plan) noexcept;
 
   const open::LiveRing* switch_ring_ = nullptr;
   const open::LiveRing* clock_ = nullptr;
@@ -97,20 +99,40 @@ bool BaseRenewer::Renew(detail::ReadPlan& plan, Gapped&& gapped) noexcept {
   if (clock_ != nullptr && !ReadClockBase(*plan.page, lock, base)) return false;
   MigrationCounter migrations = migrations_[in_force_];
   if (plan.migration_index < kMaxEvents) migrations.Update(*switch_ring_);
+  const detail::ReadPlan::Epoch epoch = EpochOf(plan, lock, migrations, gapped);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (plan.base.version != base.version) return true;  // By a signal handler, later than this one.
   renewer_ = here;
-  Commit(lock, base, migrations, plan, gapped);
+  Commit(base, epoch, migrations, plan);
   return true;
 }
 
-// From the first store of the version to the last, no signal handler renews the base. A signal handler that leaves by a
-// jump leaves an odd version, and one of the two counters complete. If there was a switch since `lock` was read, it is
-// not the page's lock any more, and no reader uses what is stored here.
+// If there was a switch since `lock` was read, it is not the page's lock any more, and no reader uses the values.
 template <class Gapped>
-void BaseRenewer::Commit(uint32_t lock, const detail::ClockBase& base, const MigrationCounter& migrations,
-                         detail::ReadPlan& plan, Gapped& gapped) noexcept {
-  detail::ReadPlan::Epoch& epoch = plan.epoch;
+detail::ReadPlan::Epoch BaseRenewer::EpochOf(const detail::ReadPlan& plan, uint32_t lock,
+                                             const MigrationCounter& migrations, Gapped& gapped) const noexcept {
+  detail::ReadPlan::Epoch epoch = plan.epoch;
+  epoch.lock = lock;
+  epoch.cpu = __atomic_load_n(plan.cpu, __ATOMIC_RELAXED);
+  if (plan.migration_index < kMaxEvents) {
+    epoch.values[plan.migration_index] = migrations.migrations();
+    if (migrations.gaps() != 0) {
+      epoch.missing = (epoch.missing & detail::kMissingMask) | gapped() | migrations.gaps() << detail::kGapShift;
+    }
+  }
+  for (uint32_t left = plan.switch_mask; left != 0; left &= left - 1) {
+    epoch.values[static_cast<size_t>(__builtin_ctz(left))] = SwitchesNow();
+  }
+  for (size_t r = kMaxEvents - plan.epoch_ring_count; r < kMaxEvents; ++r) {
+    epoch.values[plan.rings[r].index] = ReadNewestCount(plan.rings[r].ring);
+  }
+  return epoch;
+}
+
+// From the first store of the version to the last, no signal handler renews the base. A signal handler that leaves by a
+// jump leaves an odd version, and one of the two counters complete.
+inline void BaseRenewer::Commit(const detail::ClockBase& base, const detail::ReadPlan::Epoch& epoch,
+                                const MigrationCounter& migrations, detail::ReadPlan& plan) noexcept {
   const uint32_t odd = base.version | 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   plan.base.version = odd;
@@ -120,19 +142,8 @@ void BaseRenewer::Commit(uint32_t lock, const detail::ClockBase& base, const Mig
     migrations_[in_force_ ^ 1] = migrations;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     in_force_ ^= 1;
-    epoch.values[plan.migration_index] = migrations.migrations();
-    if (migrations.gaps() != 0) {
-      epoch.missing = (epoch.missing & detail::kMissingMask) | gapped() | migrations.gaps() << detail::kGapShift;
-    }
   }
-  for (uint32_t left = plan.switch_events; left != 0; left &= left - 1) {
-    epoch.values[static_cast<size_t>(__builtin_ctz(left))] = SwitchesNow();
-  }
-  for (size_t r = kMaxEvents - plan.epoch_ring_count; r < kMaxEvents; ++r) {
-    epoch.values[plan.rings[r].index] = ReadNewestCount(plan.rings[r].ring);
-  }
-  epoch.lock = lock;
-  epoch.cpu = __atomic_load_n(plan.cpu, __ATOMIC_RELAXED);
+  plan.epoch = epoch;
   plan.base.ticks = base.ticks;
   // The new base may lie a little before what an inline read has returned: the clock must not go back.
   plan.base.time_ns = std::max(base.time_ns, plan.last_time_ns);

@@ -1,5 +1,5 @@
-// Reads that need the kernel. ReadSlow renews the base of the thread's clock and the migration counter if the thread
-// was switched, then reads the groups, getrusage and the thread's io file. A snapshot has an epoch only if all its
+// Reads that need the kernel. If the thread was switched, ReadSlow renews the base of its clock, its CPU, switches and
+// migrations; then it reads the groups, getrusage and the thread's io file. A snapshot has an epoch only if all its
 // numbers belong to it: the lock of the user page is read before and after. Numbers that the base cannot give are read
 // from the kernel one by one, which is correct but slower.
 #include "src/count/source.h"
@@ -46,7 +46,7 @@ void Source::OnForkedChild() noexcept {
   in_forked_child_ = true;
   plan_.owner = detail::ReadPlan::kNobody;
   plan_.page = nullptr;
-  plan_.is_inline = detail::ReadPlan::Inline::kNo;
+  plan_.inline_read = detail::InlineRead::kNone;
   for (PerfGroup& group : groups_.all()) group.Close();
   for (open::LiveRing& event : inline_events_) event.OnForkedChild();
   for (sys::Mapping& page : user_pages_) page.Forget();
@@ -71,7 +71,7 @@ void Source::ReadSlow(Snapshot& now) noexcept {
     now.cpu = __atomic_load_n(plan_.cpu, __ATOMIC_RELAXED);
     if (HasInlinePart()) ReadInlinePart(now);
   } else {
-    ReadWords(now);  // Only those of the wrapped malloc: all other inline numbers are of events that have a page.
+    ReadMapped(now);  // Only those of the wrapped malloc: all other inline numbers are of events that have a page.
   }
   if (!groups_.empty()) groups_.Read(~user_page_mask_ | now.fallback, now);
   if (usage_mask_ != 0) ReadUsage(now);
@@ -106,7 +106,7 @@ bool Source::IsCountedThread() const noexcept {
   return target_.kind != Target::Kind::kThisThread || ThreadSerial() == plan_.owner;
 }
 
-void Source::ReadWords(Snapshot& now) const noexcept {
+void Source::ReadMapped(Snapshot& now) const noexcept {
   for (size_t w = 0; w < plan_.word_count; ++w) {
     now.values[plan_.words[w].index] = LoadShared(*plan_.words[w].at);
   }
@@ -114,7 +114,7 @@ void Source::ReadWords(Snapshot& now) const noexcept {
     const bool used = r < plan_.ring_count || r >= kMaxEvents - plan_.epoch_ring_count;
     if (used) now.values[plan_.rings[r].index] = ReadNewestCount(plan_.rings[r].ring);
   }
-  for (uint32_t left = plan_.switch_events; left != 0; left &= left - 1) {
+  for (uint32_t left = plan_.switch_mask; left != 0; left &= left - 1) {
     now.values[static_cast<size_t>(__builtin_ctz(left))] = base_.SwitchesNow();
   }
 }
@@ -135,7 +135,7 @@ void Source::ReadWithoutBase(Snapshot& now) noexcept {
   now.ticks = 0;
   now.epoch = LoadShared(plan_.page->lock);
   now.cpu = __atomic_load_n(plan_.cpu, __ATOMIC_RELAXED);
-  ReadWords(now);
+  ReadMapped(now);
   if (plan_.clock_index < kMaxEvents) {
     const uint32_t bit = 1u << plan_.clock_index;
     now.fallback |= bit;

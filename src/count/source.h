@@ -51,7 +51,7 @@ class Source {
   // Returns true if any event has a path without a system call.
   bool HasInlinePart() const {
     return plan_.word_count != 0 || plan_.ring_count != 0 || plan_.user_page_count != 0 ||
-           plan_.clock_index < kMaxEvents || plan_.counts_switches();
+           plan_.clock_index < kMaxEvents || plan_.has_epoch_values();
   }
   uint32_t multiplexable() const { return multiplexable_; }
   CountKind KindOf(size_t i) const;
@@ -68,7 +68,7 @@ class Source {
   friend class SourceBuilder;
 
   bool IsCountedThread() const noexcept;
-  void ReadWords(Snapshot& now) const noexcept;
+  void ReadMapped(Snapshot& now) const noexcept;
   void ReadInlinePart(Snapshot& now) noexcept;
   void ReadWithoutBase(Snapshot& now) noexcept;
   void ReadMigrations(Snapshot& now) const noexcept;

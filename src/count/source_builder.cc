@@ -258,7 +258,7 @@ absl::Status SourceBuilder::OpenMigrations(size_t i) {
 absl::Status SourceBuilder::OpenRing(size_t i) {
   if (RingKindOf(event(i)) == RingKind::kPeriodOne) return OpenPeriodOne(i);
   const absl::Status status = NeedSwitchRing();
-  if (status.ok()) source_->plan_.switch_events |= 1u << i;
+  if (status.ok()) source_->plan_.switch_mask |= 1u << i;
   return status;
 }
 
@@ -281,7 +281,7 @@ absl::Status SourceBuilder::OpenPeriodOne(size_t i) {
   if (tells_epochs) UsePage(ring.page());
   detail::ReadPlan& plan = source_->plan_;
   const auto mask = static_cast<uint32_t>(ring.data().size() - 1);
-  // cpu-migrations is raised as a thread that was moved comes back (perf_event_task_migrate).
+  // cpu-migrations is raised as a thread that was moved is switched in (perf_event_task_sched_in, Linux 6.18).
   const bool by_switches = IsSoftware(event(i), sys::kSwCpuMigrations);
   const size_t r = by_switches ? kMaxEvents - ++plan.epoch_ring_count : plan.ring_count++;
   plan.rings[r] = {{&ring.page()->data_head, ring.data().data(), mask}, static_cast<uint8_t>(i)};
@@ -388,13 +388,13 @@ void SourceBuilder::FinishCopies() {
 
 void SourceBuilder::Summarise() {
   detail::ReadPlan& plan = source_->plan_;
+  const size_t size = source_->slots_.size();
+  if (plan.has_epoch_values()) plan.epoch_values = static_cast<uint8_t>(size);
   // The slow path makes copies, even if it needs no system call.
-  const bool needs_slow_path = !source_->copies_.empty() ||
-                               (source_->groups_.grouped() & ~source_->user_page_mask_) != 0 ||
-                               source_->usage_mask_ != 0 || !source_->io_.empty();
-  if (plan.counts_switches()) plan.epoch_values = static_cast<uint8_t>(source_->slots_.size());
-  const bool plain = source_->slots_.size() <= plan.kPlainValues && plan.word_count == 0 && plan.user_page_count == 0;
-  if (plan.page != nullptr && !needs_slow_path) plan.is_inline = plain ? plan.Inline::kPlain : plan.Inline::kYes;
+  const bool all_inline = plan.page != nullptr && source_->copies_.empty() && source_->usage_mask_ == 0 &&
+                          (source_->groups_.grouped() & ~source_->user_page_mask_) == 0 && source_->io_.empty();
+  const bool plain = size <= plan.kPlainEvents && plan.word_count == 0 && plan.user_page_count == 0;
+  if (all_inline) plan.inline_read = plain ? detail::InlineRead::kPlain : detail::InlineRead::kGeneral;
 }
 
 }  // namespace perfkit::count

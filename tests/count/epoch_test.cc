@@ -29,33 +29,56 @@ struct Reader : CounterReader {
   using CounterReader::ReadFast;
 };
 
-// A snapshot whose values are on a page of their own: who takes that page away is called when the clock is stored,
-// which is after the ticks were read and before the last look at the lock.
+// A snapshot whose values from `first` on are on a page of their own. If that page is protected, the first store to one
+// of them faults.
 class GuardedSnapshot {
  public:
-  GuardedSnapshot() : memory_(mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+  explicit GuardedSnapshot(size_t first)
+      : memory_(mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)),
+        offset_(kPage - offsetof(Snapshot, values) - first * sizeof(uint64_t)) {
     REQUIRE(memory_ != MAP_FAILED);
   }
   ~GuardedSnapshot() { munmap(memory_, 2 * kPage); }
 
-  Snapshot& get() const {
-    return *reinterpret_cast<Snapshot*>(static_cast<std::byte*>(memory_) + kPage - offsetof(Snapshot, values));
-  }
-  void* values_page() const { return static_cast<std::byte*>(memory_) + kPage; }
-
-  static constexpr size_t kPage = 4096;
+  Snapshot& get() const { return *reinterpret_cast<Snapshot*>(static_cast<std::byte*>(memory_) + offset_); }
+  void Protect(int protection) const { mprotect(static_cast<std::byte*>(memory_) + kPage, kPage, protection); }
 
  private:
+  static constexpr size_t kPage = 4096;
+
   void* memory_;
+  size_t offset_;
 };
 
 UserPage g_user_page;
-void* g_guard = nullptr;
+const GuardedSnapshot* g_guarded = nullptr;
+detail::ReadPlan* g_renewed = nullptr;
 
-// What the kernel does to the user page when the thread is switched out and in.
+// Does what the kernel does to the user page when the thread is switched out and in; then, if there is g_renewed, what
+// the read of a signal handler does to the plan.
 void Switch(int) {
   g_user_page.lock += 2;
-  mprotect(g_guard, GuardedSnapshot::kPage, PROT_READ | PROT_WRITE);
+  if (g_renewed != nullptr) {
+    g_renewed->epoch.lock = g_user_page.lock;
+    g_renewed->base.version += 2;
+  }
+  g_guarded->Protect(PROT_READ | PROT_WRITE);
+}
+
+// Reads `plan`, with a switch at the first store to a guarded value. Returns what ReadFast returns.
+bool ReadAcrossSwitch(detail::ReadPlan& plan, const GuardedSnapshot& guarded, bool is_renewed) {
+  struct sigaction before, handler{};
+  handler.sa_handler = Switch;
+  handler.sa_flags = SA_RESETHAND;  // another fault is a real one
+  sigaction(SIGSEGV, &handler, &before);
+  g_guarded = &guarded;
+  g_renewed = is_renewed ? &plan : nullptr;
+  const uint32_t lock = g_user_page.lock;
+  guarded.Protect(PROT_NONE);
+  const bool read = Reader::ReadFast(plan, guarded.get());
+  sigaction(SIGSEGV, &before, nullptr);
+  CHECK(g_user_page.lock == lock + 2);
+  return read;
 }
 
 detail::ReadPlan PlanOfClock() {
@@ -63,7 +86,7 @@ detail::ReadPlan PlanOfClock() {
   detail::ReadPlan plan;
   plan.owner = ThreadSerial();
   plan.page = &g_user_page;
-  plan.is_inline = detail::ReadPlan::Inline::kPlain;
+  plan.inline_read = detail::InlineRead::kPlain;
   plan.clock_index = 0;
   plan.base = {.version = 2, .ticks = ReadTicks(), .time_ns = 1'000'000};
   plan.epoch.lock = 2;
@@ -73,24 +96,28 @@ detail::ReadPlan PlanOfClock() {
 }
 
 TEST_CASE("a clock that was read across a switch is not given out, nor does a later one rest on it", "[epoch]") {
-  const GuardedSnapshot guarded;
+  const bool is_renewed = GENERATE(false, true);
+  const GuardedSnapshot guarded(4);  // The clock is stored last.
   detail::ReadPlan plan = PlanOfClock();
-  Snapshot& now = guarded.get();
-  REQUIRE(Reader::ReadFast(plan, now));
-  CHECK(now.values[0] >= 1'000'000);
-  const uint64_t given_out = now.values[0];
+  plan.inline_read = GENERATE(detail::InlineRead::kPlain, detail::InlineRead::kGeneral);
+  plan.clock_index = 4;
+  REQUIRE(Reader::ReadFast(plan, guarded.get()));
+  const uint64_t given_out = guarded.get().values[4];
+  CHECK(given_out >= 1'000'000);
   CHECK(plan.last_time_ns == given_out);
+  CHECK_FALSE(ReadAcrossSwitch(plan, guarded, is_renewed));
+  CHECK(plan.last_time_ns == given_out);
+}
 
-  struct sigaction before, handler{};
-  handler.sa_handler = Switch;
-  handler.sa_flags = SA_RESETHAND;  // another fault is a real one
-  sigaction(SIGSEGV, &handler, &before);
-  g_guard = guarded.values_page();
-  REQUIRE(mprotect(g_guard, GuardedSnapshot::kPage, PROT_NONE) == 0);
-  CHECK(!Reader::ReadFast(plan, now));
-  sigaction(SIGSEGV, &before, nullptr);
-  CHECK(g_user_page.lock == 4);
-  CHECK(plan.last_time_ns == given_out);
+TEST_CASE("a read without a clock is not given out if there was a switch in the middle", "[epoch]") {
+  const bool is_renewed = GENERATE(false, true);
+  const GuardedSnapshot guarded(0);
+  detail::ReadPlan plan = PlanOfClock();
+  plan.inline_read = GENERATE(detail::InlineRead::kPlain, detail::InlineRead::kGeneral);
+  plan.clock_index = kMaxEvents;
+  plan.epoch_values = 1;
+  REQUIRE(Reader::ReadFast(plan, guarded.get()));
+  CHECK_FALSE(ReadAcrossSwitch(plan, guarded, is_renewed));
 }
 
 TEST_CASE("a clock whose base is too old is not read fast", "[epoch]") {

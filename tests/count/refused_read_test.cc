@@ -9,7 +9,9 @@
 
 #include "src/sys/perf_abi.h"
 #include "tests/count/sets.h"
+#include "tests/support/cpus.h"
 #include "tests/support/fake_kernel.h"
+#include "tests/support/skip.h"
 #include "tests/support/work.h"
 
 namespace perfkit {
@@ -32,6 +34,7 @@ TEST_CASE("a clock whose base could not be read comes from the kernel, and says 
   CHECK(clock.validity.has(Validity::kFallback));
   CHECK(clock.value > 0);
   CHECK_FALSE(set.Difference(begin, end, 1).validity.has(Validity::kFallback));
+  CHECK(set.Difference(begin, end, 2).value >= 1);
   testing::SwitchAway();
   fake.FailAll(Call::kRead, EIO);
   set.Read(end);
@@ -43,6 +46,21 @@ TEST_CASE("a clock whose base could not be read comes from the kernel, and says 
   set.Read(end);
   CHECK(set.Difference(begin, end, 0).value > 0);
   CHECK_FALSE(set.Difference(begin, end, 0).validity.has(Validity::kFallback));
+}
+
+TEST_CASE("a move is counted in the read whose base the kernel refuses", "[refused_read][law]") {
+  const testing::TwoCpus cpus;
+  if (!cpus.has_both()) SKIP_TEST("this takes two CPUs");
+  FakeKernel fake;
+  const CounterSet set = MustOpen(kFour);
+  cpus.MoveTo(0);
+  Snapshot begin, end;
+  set.Read(begin);
+  cpus.MoveTo(1);
+  fake.FailNth(1, EINTR, Call::kRead);
+  set.Read(end);
+  CHECK(fake.struck() == Call::kRead);
+  CHECK(set.Difference(begin, end, 3).value == 1);
 }
 
 TEST_CASE("usage that is refused at a read is no number", "[refused_read]") {

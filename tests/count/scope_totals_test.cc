@@ -99,6 +99,24 @@ TEST_CASE("scope totals: flags of any scope are flags of the sum") {
   CHECK(!total.count(reader, 1).validity.has(Validity::kFallback));
 }
 
+TEST_CASE("scope totals: each flag counts alone") {
+  const MadeUpReader reader;
+  Snapshot moved = At(2), fallen_back = At(2), switched = At(2);
+  switched.epoch = 4;
+  moved.cpu = 1;
+  fallen_back.fallback = 0b001;
+  const auto flags_of = [&](const Snapshot& end) {
+    ScopeTotals total;
+    total.Add(reader, At(1), end);
+    return total.count(reader, 0).validity;
+  };
+  const Validity plain = flags_of(At(2));
+  CHECK(flags_of(switched) == (plain | Validity{Validity::kSwitched}));
+  CHECK(flags_of(moved) == (plain | Validity{Validity::kMigrated}));
+  CHECK(flags_of(fallen_back) == (plain | Validity{Validity::kFallback}));
+  for (const auto flag : {Validity::kSwitched, Validity::kMigrated, Validity::kFallback}) CHECK(!plain.has(flag));
+}
+
 TEST_CASE("scope totals: what restricts one set's counts restricts the sum with another's") {
   struct Restricted : CounterReader {
     Restricted(Validity flags, uint8_t kind) {

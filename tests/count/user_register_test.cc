@@ -112,6 +112,17 @@ TEST_CASE("a register that agrees with the kernel is read, one that does not is 
     CHECK(Machine::PathOfInstructions() == ReadPath::kUserPage);
     CHECK(g_asked > 0);
   }
+  {
+    const Machine machine(kNoRegister);
+    const auto set = CounterSet::Open({event::kInstructions});
+    REQUIRE(set.ok());
+    Snapshot begin, end;
+    set->Read(begin);
+    g_register += 500;
+    g_truth += 500;  // For a read by the kernel, if the thread is switched just then.
+    set->Read(end);
+    CHECK(set->Difference(begin, end, 0).value == 500);
+  }
   for (const uint64_t wrong : {uint64_t{999}, uint64_t{1001}, uint64_t{0}, uint64_t{1} << 40}) {
     const Machine machine(kNoRegister);
     g_register = wrong;

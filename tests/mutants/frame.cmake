@@ -124,7 +124,8 @@ mutant(times_of_merged_sums_swapped FILE src/count/frame/counted_events.cc TEST 
        FROM [[times[i].running_ns += other.times[i].running_ns;]] TO [[times[i].running_ns += other.times[i].enabled_ns;]]
        SAYS "Multiplexed counts of several threads are reported as if the events had run all the time.")
 mutant(outer_zone_ends_with_a_number FILE src/count/frame/frame_counter_impl.cc TEST count_test CASES "zone ends:*"
-       FROM [[zone.entry_ != 0 && thread->tree.top_entry() == zone.entry_;]] TO [[zone.entry_ != 0;]]
+       FROM [[FindBinding(this) == thread && thread->tree.IsTop(zone.entry_);]]
+       TO [[FindBinding(this) == thread && zone.entry_ != 0;]]
        SAYS "A zone that ends before one inside of it reports the counts of that one.")
 mutant(run_of_a_destroyed_counter_is_ended FILE src/count/frame/annotations.cc TEST annotations_test CASES "runs:*"
        FROM [[return run.of->is_alive(); });]] TO [[return run.of != nullptr; });]]
@@ -154,8 +155,12 @@ mutant(thread_without_an_end FILE src/count/frame/frame_counter_impl_cold.cc TES
        FROM [[  thread.EndLog(end_ticks);]] TO [[  if (end_ticks != 0) thread.EndLog(end_ticks);]]
        SAYS "A kept profile waits for ever for a thread that ended while counting was off.")
 mutant(binding_cache_is_read_twice FILE src/count/frame/thread_binding.h TEST count_test CASES "binding:*"
-       FROM [[? cached->state : nullptr;]] TO [[? binding_cache.load(std::memory_order_relaxed)->state : nullptr;]]
+       FROM [[? cached->state : FindBindingSlow(instance);]]
+       TO [[? binding_cache.load(std::memory_order_relaxed)->state : FindBindingSlow(instance);]]
        SAYS "A zone in a signal handler that uses another FrameCounter makes a zone go to that one's thread.")
+mutant(last_binding_is_read_twice FILE src/count/frame/thread_binding.h TEST count_test CASES "binding:*"
+       FROM [[? cached->state : nullptr;]] TO [[? binding_cache.load(std::memory_order_relaxed)->state : nullptr;]]
+       SAYS "A zone in a signal handler that uses another FrameCounter makes the next zone go to that one's thread.")
 mutant(latest_value_in_no_maximum FILE src/count/frame/zone_histogram.h TEST count_test CASES "histogram:*"
        FROM [[return run_ != 0 ? std::max(max_, last_value_) : max_;]] TO [[return max_;]]
        SAYS "The longest time of a zone is not the maximum until a frame with another time has come.")

@@ -62,12 +62,25 @@ mutant(epoch_keeps_the_first_cpu FILE src/count/base_renewer.h TEST count_test C
        TO [[if (epoch.cpu == Snapshot::kNoCpu) epoch.cpu = __atomic_load_n(plan.cpu, __ATOMIC_RELAXED);]]
        SAYS "A region in which the thread moved to another CPU does not say so.")
 mutant(epoch_of_many_events_has_no_switches FILE src/count/source_builder.cc TEST count_test CASES "[epoch]"
-       FROM [[static_cast<uint8_t>(source_->slots_.size());]] TO [[4;]]
+       FROM [[plan.epoch_values = static_cast<uint8_t>(size);]] TO [[plan.epoch_values = 4;]]
        SAYS "The switches and migrations of a large set are 0, or old, beyond its fourth event.")
 mutant(epoch_ignores_migrations FILE src/count/base_renewer.h TEST count_test CASES "[counter_set],[epoch]"
        FROM [[epoch.values[plan.rings[r].index] = ReadNewestCount(plan.rings[r].ring);]]
        TO [[epoch.values[plan.rings[r].index] = 0;]]
        SAYS "A privileged user's migrations are 0 on the fast path.")
+mutant(renewal_in_a_read_is_unseen FILE include/perfkit/count.h TEST count_test CASES "[epoch]"
+       FROM [[ && plan.base.version == version && (version & 1) == 0;]] TO [[ && (version & 1) == 0;]]
+       SAYS "A read that a signal handler interrupts, which renews the base, has numbers of two epochs.")
+mutant(registers_are_plain FILE src/count/source_builder.cc TEST count_test CASES "[user_register]"
+       FROM [[ && plan.user_page_count == 0;]] TO [[;]]
+       SAYS "Hardware events that are read from registers count nothing.")
+mutant(move_alone_is_no_flag FILE include/perfkit/scope.h TEST count_test CASES "scope totals:*"
+       FROM [[begin.epoch == end.epoch && begin.cpu == end.cpu &&]] TO [[begin.epoch == end.epoch &&]]
+       SAYS "Scopes that ended on another CPU do not say so.")
+mutant(slow_read_has_old_switches FILE src/count/source.cc TEST count_test CASES "[refused_read]"
+       FROM [[now.values[static_cast<size_t>(__builtin_ctz(left))] = base_.SwitchesNow();]]
+       TO [[now.values[static_cast<size_t>(__builtin_ctz(left))] = plan_.epoch.values[static_cast<size_t>(__builtin_ctz(left))];]]
+       SAYS "The switch after which the kernel refuses the clock is not counted.")
 mutant(half_written_base_is_read FILE include/perfkit/count.h TEST count_test CASES "[epoch],[jump]"
        FROM [[ && plan.base.version == version && (version & 1) == 0;]] TO [[ && plan.base.version == version;]]
        SAYS "A signal handler that interrupts the renewal of the clock's base reads a time from two bases.")

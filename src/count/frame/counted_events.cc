@@ -49,7 +49,7 @@ void CountedEvents::Raise(Sums& sums, const Sums& other) const {
 void CountedEvents::Copy(const Snapshot& from, Snapshot& to) const {
   to.ticks = from.ticks;
   to.missing = from.missing;
-  for (size_t i = 0; i < values_; ++i) to.values[i] = from.values[i];
+  for (size_t i = 0; i < value_count_; ++i) to.values[i] = from.values[i];
   for (uint32_t left = multiplexable_; left != 0; left &= left - 1) {
     const size_t i = static_cast<size_t>(__builtin_ctz(left));
     to.times[i] = from.times[i];

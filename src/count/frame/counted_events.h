@@ -37,7 +37,7 @@ class CountedEvents {
   // counted, so that its value in a snapshot is meaningless.
   CountedEvents(size_t events, uint32_t multiplexable, uint32_t never)
       : events_(std::min(events, kMaxEvents)),
-        values_((events_ + 3) / 4 * 4),
+        value_count_((events_ + 3) / 4 * 4),
         multiplexable_(multiplexable),
         never_(never) {}
 
@@ -48,11 +48,11 @@ class CountedEvents {
 
   size_t size() const { return events_; }
   // Number of values in whole blocks of four that cover all events.
-  size_t values() const { return values_; }
+  size_t value_count() const { return value_count_; }
   // Calls `visit` with the index of each of them.
   template <class Visit>
   void ForEachValue(Visit visit) const {
-    for (size_t i = 0, end = values_; i < end; i += 4) {
+    for (size_t i = 0, end = value_count_; i < end; i += 4) {
       visit(i);
       visit(i + 1);
       visit(i + 2);
@@ -106,7 +106,7 @@ class CountedEvents {
 
  private:
   size_t events_;
-  size_t values_;
+  size_t value_count_;
   uint32_t multiplexable_;
   uint32_t never_;
   uint32_t gapped_ = 0;

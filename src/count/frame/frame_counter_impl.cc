@@ -1,10 +1,11 @@
 // The hot half of FrameCounterImpl: zones and marks. The fast path of a zone is two reads of the counters and some
-// additions. It is taken if the thread is ready and not watched (ThreadWatch), and was in the same zone before in this
-// frame. All other work is out of line (EnterAny, LeaveAny), so that the fast path saves few registers. The marking
-// thread is prepared, which opens its events, by its first zone or mark since they were closed. A worker is prepared by
-// each outermost zone; the end of that zone publishes its numbers, and lets other threads visit its tree. A watched
-// thread first handles what other threads have noted for it. A zone in a signal handler that interrupted work on the
-// same thread's tree is dropped and counted.
+// additions. It is taken if the thread is ready and not watched (ThreadWatch), has used no other FrameCounter since,
+// and enters the zone that it entered last below the innermost one, in this frame. All other work is out of line
+// (EnterAny, LeaveAny), so that the fast path saves few registers. The marking thread is prepared, which opens its
+// events, by its first zone or mark since they were closed. A worker is prepared by each outermost zone; the end of
+// that zone publishes its numbers, and lets other threads visit its tree. A watched thread first handles what other
+// threads have noted for it. A zone in a signal handler that interrupted work on the same thread's tree is dropped and
+// counted.
 //
 // An `entry` is the id of one visit of a zone: the serial of its thread and a count; 0 for a zone that was dropped.
 #include "src/count/frame/frame_counter_impl.h"
@@ -103,7 +104,7 @@ void FrameCounterImpl::LogHitch(const Hitch& hitch) noexcept {
   if (ZoneLog* const log = main_->log(); log != nullptr) log->AddHitch(hitch.frame, hitch.cause);
 }
 
-// For the innermost visit of a zone.
+// Stores in `zone` what Leave needs of the innermost visit.
 inline void FrameCounterImpl::Fill(Zone& zone, FrameThread& thread) noexcept {
   zone.impl_ = this;
   zone.thread_ = &thread;
@@ -117,7 +118,7 @@ inline void FrameCounterImpl::Fill(Zone& zone, FrameThread& thread) noexcept {
   {
     const FrameThread::Work work(*thread);
     if (ZoneNode* const same = thread->tree.SameChild(id); same != nullptr) [[likely]] {
-      Snapshot& begin = thread->tree.Enter(*same);
+      Snapshot& begin = thread->tree.Push(*same);
       if (zone != nullptr) Fill(*zone, *thread);
       return thread->Read(begin);
     }
@@ -185,7 +186,7 @@ void FrameCounterImpl::LeaveAny(const Zone& zone) noexcept {
 // As above, and fills `counts` if the zone is the innermost one of this thread, and counting is enabled.
 void FrameCounterImpl::Leave(const Zone& zone, FrameRecord& counts) noexcept {
   FrameThread* const thread = zone.thread_;
-  const bool is_top = FindBinding(this) == thread && zone.entry_ != 0 && thread->tree.top_entry() == zone.entry_;
+  const bool is_top = FindBinding(this) == thread && thread->tree.IsTop(zone.entry_);
   if (!is_top || !enabled_.load(std::memory_order_relaxed)) return Leave(zone);
   const FrameThread::Work work(*thread);
   const Snapshot begin = thread->tree.top_begin();

@@ -112,7 +112,8 @@ class FrameCounterImpl : public Bindable, public std::enable_shared_from_this<Fr
   // Unless a comment says otherwise, those that take a FrameThread are called on that thread, and those without one on
   // the marking thread. A thread is `ready` if its events are open and it may use its tree. It is watched if a
   // recording listens, or if one of its zones was left on another thread. Functions named ...Ready do the work of a
-  // ready thread; those named ...Watched also call CatchUp, and write to the thread's log.
+  // ready thread; those named ...Watched also call CatchUp, and write to the thread's log. Those named ...Any do the
+  // work of a thread in any state.
 
   // Returns the calling thread, attached if it was not; nullptr if it was refused. On any thread.
   FrameThread* This() noexcept {

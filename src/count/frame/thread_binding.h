@@ -43,7 +43,7 @@ inline void* FindBinding(const Bindable* instance) noexcept {
   const CachedBinding* const cached = binding_cache.load(std::memory_order_relaxed);
   return cached->instance == instance ? cached->state : FindBindingSlow(instance);
 }
-// As above, but also nullptr if the thread has used another instance since.
+// As above, but never searches the list: also nullptr if the thread has used another instance last.
 inline void* FindLastBinding(const Bindable* instance) noexcept {
   const CachedBinding* const cached = binding_cache.load(std::memory_order_relaxed);
   return cached->instance == instance ? cached->state : nullptr;

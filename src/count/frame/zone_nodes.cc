@@ -8,7 +8,7 @@
 namespace perfkit::count {
 
 ZoneNodes::ZoneNodes(const CountedEvents& events, size_t max_zones)
-    : values_(events.values()),
+    : values_(events.value_count()),
       timed_(events.multiplexable() != 0 ? events.size() : 0),
       histogram_count_(1 + events.size()),
       max_zones_(max_zones) {

@@ -90,13 +90,14 @@ class ZoneStack {
   bool is_top_abandoned() const { return skipped_ == 0 && top_->abandoned; }
   // Requires is_top_abandoned().
   void PopAbandoned() {
-    top_--->abandoned = false;
+    top_->abandoned = false;
+    --top_;
     --abandoned_;
   }
   bool has_abandoned() const { return abandoned_ != 0; }
 
   void Clear() {
-    while (top_ != frame_) top_--->abandoned = false;
+    for (; top_ != frame_; --top_) top_->abandoned = false;
     skipped_ = abandoned_ = 0;
   }
 

@@ -47,7 +47,7 @@ Snapshot* ZoneTree::EnterOther(ZoneId id) {
   ZoneNode* const child = parent.last_child->key == id.name ? parent.last_child : FindChild(parent, id);
   if (child == nullptr) return Skip();
   if (!child->touched) Touch(*child);
-  return &Enter(*child);
+  return &Push(*child);
 }
 
 // Returns nullptr if there is neither such a child nor room for it.

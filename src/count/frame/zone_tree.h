@@ -56,15 +56,15 @@ class ZoneTree {
   // dropped (too deep, or too many). Either way it has to be left.
   Snapshot* Enter(ZoneId id) {
     ZoneNode* const child = SameChild(id);
-    return child != nullptr ? &Enter(*child) : EnterOther(id);
+    return child != nullptr ? &Push(*child) : EnterOther(id);
   }
-  // The usual case of Enter, in two parts. Returns the zone if it is the one that was entered last below the innermost
-  // one, in this frame, and there is room on the stack; otherwise nullptr, and Enter has more to do.
+  // Return the zone if it is the one that was entered last below the innermost zone, in this frame, and there is room
+  // on the stack; and open it. If SameChild returns nullptr, Enter has more to do.
   ZoneNode* SameChild(ZoneId id) const {
     ZoneNode* const child = stack_.top().node->last_child;
     return child->key == id.name && child->touched && stack_.has_room() ? child : nullptr;
   }
-  Snapshot& Enter(ZoneNode& same_child) { return stack_.Push(same_child).begin; }
+  Snapshot& Push(ZoneNode& same_child) { return stack_.Push(same_child).begin; }
 
   // Returns the id of the innermost visit of a zone, from its Enter to its Leave; 0 for a dropped zone, or if none is
   // open.

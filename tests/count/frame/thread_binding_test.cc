@@ -102,7 +102,10 @@ TEST_CASE("binding: a thread that is exiting is bound to nothing") {
 struct SteppedBinding {
   const Bindable* instance = nullptr;
   void* state = nullptr;
-  [[gnu::noinline]] bool IsFound() const { return FindBinding(instance) == state; }
+  [[gnu::noinline]] bool IsFound() const {
+    const void* const last = FindLastBinding(instance);
+    return (last == state || last == nullptr) && FindBinding(instance) == state;
+  }
 };
 SteppedBinding g_stepped[2];
 volatile int g_used_by_handler = 0;
