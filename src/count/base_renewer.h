@@ -100,10 +100,14 @@ bool BaseRenewer::Renew(detail::ReadPlan& plan, Gapped&& gapped) noexcept {
   MigrationCounter migrations = migrations_[in_force_];
   if (plan.migration_index < kMaxEvents) migrations.Update(*switch_ring_);
   const detail::ReadPlan::Epoch epoch = EpochOf(plan, lock, migrations, gapped);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (plan.base.version != base.version) return true;  // By a signal handler, later than this one.
   renewer_ = here;
-  Commit(base, epoch, migrations, plan);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  // One instruction compares the version and makes it odd: no signal handler can renew the base in between, and have it
+  // replaced by this older one.
+  uint32_t expected = base.version;
+  const bool is_latest = __atomic_compare_exchange_n(&plan.base.version, &expected, base.version | 1, false,
+                                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  if (is_latest) Commit(base, epoch, migrations, plan);
   return true;
 }
 
@@ -129,26 +133,26 @@ detail::ReadPlan::Epoch BaseRenewer::EpochOf(const detail::ReadPlan& plan, uint3
   return epoch;
 }
 
-// From the first store of the version to the last, no signal handler renews the base. A signal handler that leaves by a
-// jump leaves an odd version, and one of the two counters complete.
+// Requires that the version is odd, so that no signal handler renews the base. A signal handler that leaves by a jump
+// leaves the version odd, and one of the two counters complete.
 inline void BaseRenewer::Commit(const detail::ClockBase& base, const detail::ReadPlan::Epoch& epoch,
                                 const MigrationCounter& migrations, detail::ReadPlan& plan) noexcept {
-  const uint32_t odd = base.version | 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  plan.base.version = odd;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  plan.epoch = epoch;
   if (plan.migration_index < kMaxEvents) {
-    // A jump out of a signal handler before the next line leaves the old counter in force, after it the new one.
+    // After the epoch, which has the number of gaps: a signal handler that reads in between counts from the old
+    // counter, finds the new gap, and gives no number. The other way round, it would not notice the gap.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     migrations_[in_force_ ^ 1] = migrations;
+    // A jump out of a signal handler before the next line leaves the old counter in force, after it the new one.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     in_force_ ^= 1;
   }
-  plan.epoch = epoch;
   plan.base.ticks = base.ticks;
   // The new base may lie a little before what an inline read has returned: the clock must not go back.
   plan.base.time_ns = std::max(base.time_ns, plan.last_time_ns);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  plan.base.version = odd + 1;
+  plan.base.version = (base.version | 1) + 1;
 }
 
 // Takes the fastest of a few reads: the clock's value belongs to some moment within the read, and the shorter the read,

@@ -1,4 +1,5 @@
-// Reads that are left by a jump out of a signal handler, at any instruction of theirs: the reads after it are right.
+// Reads that are interrupted by a signal handler, at any instruction of theirs. The handler reads, too, or leaves by a
+// jump: what is read then and later is right.
 #include <catch2/catch.hpp>
 
 #include "tests/count/sets.h"
@@ -23,15 +24,20 @@ constexpr uint64_t kTrapFlag = 0x100;
 volatile int g_left = 0;  // instructions until the jump
 sigjmp_buf g_out;
 
-void Trap(int) {
+void JumpWhenDue() {
   g_left = g_left - 1;
   if (g_left == 0) siglongjmp(g_out, 1);
 }
 
+void (*g_at_each_instruction)() = JumpWhenDue;
+
+void Trap(int) { g_at_each_instruction(); }
+
 // All traps are ours as long as it lives.
 class Stepping {
  public:
-  Stepping() {
+  explicit Stepping(void (*at_each_instruction)() = JumpWhenDue) {
+    g_at_each_instruction = at_each_instruction;
     struct sigaction action {};
     action.sa_handler = Trap;
     sigaction(SIGTRAP, &action, &before_);
@@ -89,6 +95,77 @@ TEST_CASE("a jump out of a read, wherever it was, makes no later number wrong", 
   set.Read(begin);
   set.Read(end);
   CHECK_FALSE(set.Difference(begin, end, 0).validity.has(Validity::kFallback));
+}
+
+struct PlanReader : CounterReader {
+  static const detail::ReadPlan& PlanOf(const CounterReader& reader) { return *(reader.*(&PlanReader::plan_)); }
+};
+
+const CounterSet* g_read_set = nullptr;
+uint64_t g_handlers_base = 0;  // Its ticks.
+
+void ReadWhenDue() {
+  g_left = g_left - 1;
+  if (g_left != 0) return;
+  Snapshot now;
+  g_read_set->Read(now);
+  g_handlers_base = PlanReader::PlanOf(*g_read_set).base.ticks;
+}
+
+void StepOverRead(const CounterSet& set, Snapshot& now) {
+  __writeeflags(__readeflags() | kTrapFlag);
+  set.Read(now);
+  __writeeflags(__readeflags() & ~kTrapFlag);
+}
+
+TEST_CASE("the base of a signal handler is not replaced by the older one of the read that it interrupts",
+          "[jump][law]") {
+  if (testing::kHandlersUnseen) SKIP_TEST("ThreadSanitizer delays signals");
+  const CounterSet set = MustOpen(std::array{EventSpec(event::kTaskClock)}, Only(ReadPath::kThreadClock));
+  g_read_set = &set;
+  const Stepping stepping(ReadWhenDue);
+  Snapshot now;
+  constexpr int kMost = 20'000;
+  int at = 0, older = 0;
+  bool interrupted = true;
+  for (; at < kMost && interrupted; ++at) {
+    testing::SwitchAway();  // The read has to renew the base.
+    g_handlers_base = 0;
+    g_left = 1 + at;
+    StepOverRead(set, now);
+    interrupted = g_handlers_base != 0;
+    older += PlanReader::PlanOf(set).base.ticks < g_handlers_base;
+  }
+  CHECK(at > 100);
+  CHECK(older == 0);
+}
+
+std::array<Snapshot, 512> g_reads;
+size_t g_read_count = 0;
+
+void ReadWhileWritten() {
+  const bool is_written = (PlanReader::PlanOf(*g_read_set).base.version & 1) != 0;
+  if (is_written && g_read_count < g_reads.size()) g_read_set->Read(g_reads[g_read_count++]);
+}
+
+TEST_CASE("a read while a base is written counts no migrations over a gap", "[jump][law]") {
+  if (testing::kHandlersUnseen) SKIP_TEST("ThreadSanitizer delays signals");
+  CounterOptions options;
+  options.user_only = true;
+  const CounterSet set = MustOpen(std::array{EventSpec(event::kCpuMigrations), EventSpec(event::kTaskClock)}, options);
+  g_read_set = &set;
+  g_read_count = 0;
+  const Stepping stepping(ReadWhileWritten);
+  Snapshot begin, end;
+  set.Read(begin);
+  constexpr int kMoreThanTheRingHolds = 1100;
+  for (int i = 0; i < kMoreThanTheRingHolds; ++i) testing::SwitchAway();
+  StepOverRead(set, end);
+  CHECK_FALSE(set.Difference(begin, end, 0).validity.counted());
+  CHECK(g_read_count > 0);
+  size_t counted = 0;
+  for (size_t i = 0; i < g_read_count; ++i) counted += set.Difference(begin, g_reads[i], 0).validity.counted();
+  CHECK(counted == 0);
 }
 
 }  // namespace

@@ -68,6 +68,9 @@ mutant(epoch_ignores_migrations FILE src/count/base_renewer.h TEST count_test CA
        FROM [[epoch.values[plan.rings[r].index] = ReadNewestCount(plan.rings[r].ring);]]
        TO [[epoch.values[plan.rings[r].index] = 0;]]
        SAYS "A privileged user's migrations are 0 on the fast path.")
+mutant(base_of_a_handler_is_replaced FILE src/count/base_renewer.h TEST count_test CASES "[jump]"
+       FROM [[if (is_latest) Commit(]] TO [[if (is_latest || expected != base.version) Commit(]]
+       SAYS "A signal handler that reads during the renewal of the base sets the clock ahead by its own time.")
 mutant(renewal_in_a_read_is_unseen FILE include/perfkit/count.h TEST count_test CASES "[epoch]"
        FROM [[ && plan.base.version == version && (version & 1) == 0;]] TO [[ && (version & 1) == 0;]]
        SAYS "A read that a signal handler interrupts, which renews the base, has numbers of two epochs.")
