@@ -179,6 +179,7 @@ void FrameCounterImpl::LeaveAny(const Zone& zone) noexcept {
   auto* const thread = static_cast<FrameThread*>(FindBinding(this));
   if (thread != zone.thread_) return LeaveElsewhere(zone.entry_);
   const FrameThread::Work work(*thread);
+  if (zone.entry_ == 0 && !thread->tree.has_dropped()) return;  // Forgotten when counting was disabled inside it.
   if (thread->tree.top_entry() != zone.entry_) return LeaveOutOfOrder(*thread, zone.entry_);
   LeaveTop(*thread);
 }
@@ -218,7 +219,8 @@ void FrameCounterImpl::LeaveWatched(FrameThread& thread) noexcept {
 
 void FrameCounterImpl::LeaveInnermost() noexcept {
   const bool counting = enabled_.load(std::memory_order_relaxed);
-  FrameThread* const thread = counting ? This() : static_cast<FrameThread*>(FindBinding(this));
+  auto* thread = static_cast<FrameThread*>(FindBinding(this));
+  if (thread == nullptr && counting && !WasRefused(this)) thread = This();  // A refused thread has entered no zone.
   if (thread == nullptr || thread->at_work()) return;  // in a signal handler: its Enter was dropped
   const FrameThread::Work work(*thread);
   if (!counting && !thread->ready) return;

@@ -111,6 +111,8 @@ class ZoneTree {
   // Enters a zone that is not to be counted although zones around it are. Zones entered inside it are dropped.
   void EnterUncounted() { stack_.Skip(); }
 
+  // Returns true inside a dropped zone.
+  bool has_dropped() const { return stack_.skipped() != 0; }
   // Number of open zones, with dropped ones.
   uint32_t depth() const { return stack_.counted() + stack_.skipped(); }
   // Ends every zone that was entered after `entry`, at the snapshot in scratch(): they were not left, and count as

@@ -240,5 +240,22 @@ TEST_CASE("frames: whenever counting is switched, no zone is left over") {
   for (const ZoneStats& zone : frames.zones()) CHECK(zone.depth <= 1);
 }
 
+TEST_CASE("frames: a dropped zone in which counting is switched off and on is no mistake") {
+  for (const size_t max_depth : {size_t{0}, size_t{1}, size_t{2}}) {
+    FrameCounter frames({.events = kEvents, .max_depth = max_depth});
+    frames.Mark();
+    {
+      PERFKIT_ZONE(frames, "outer");
+      PERFKIT_ZONE(frames, "inner");
+      frames.SetEnabled(false);
+      frames.SetEnabled(true);
+    }
+    frames.Mark();
+    frames.Mark();
+    CAPTURE(max_depth);
+    CHECK(frames.Stats().mismatched == 0);
+  }
+}
+
 }  // namespace
 }  // namespace perfkit

@@ -128,5 +128,30 @@ TEST_CASE("frames: any number of workers may come one after the other") {
   CHECK(Find(frames.zones(), "job", "workers")->calls == kThreads);
 }
 
+TEST_CASE("frames: a zone that a thread entered when it was refused may be left when there is room for it") {
+  FrameCounter frames({.events = {"page-faults"}, .max_threads = 1});
+  frames.Mark();
+  std::atomic<bool> attached{false}, refused{false};
+  std::thread first([&] {
+    const auto thread = frames.AttachThread("first");
+    attached = true;
+    while (!refused) std::this_thread::yield();
+  });
+  while (!attached) std::this_thread::yield();
+  std::thread([&] {
+    frames.Enter({"refused"});
+    refused = true;
+    first.join();
+    frames.Leave();
+    frames.Enter({"counted"});
+    frames.Leave();
+  }).join();
+  frames.Mark();
+  frames.Mark();
+  CHECK(frames.Stats().mismatched == 0);
+  REQUIRE(Find(frames.zones(), "counted", "workers") != nullptr);
+  CHECK(Find(frames.zones(), "counted", "workers")->calls == 1);
+}
+
 }  // namespace
 }  // namespace perfkit
