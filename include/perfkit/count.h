@@ -293,7 +293,7 @@ class CounterReader {
   }
   // Reads those events of any set that need no system call. Returns false as ReadFast. Out of line, so that reads of
   // plain sets save no registers.
-  [[gnu::noinline]] static bool ReadInlineEvents(detail::ReadPlan& plan, Snapshot& now) noexcept {
+  [[gnu::noinline, gnu::flatten]] static bool ReadInlineEvents(detail::ReadPlan& plan, Snapshot& now) noexcept {
     return ReadInline<false>(plan, now);
   }
   template <bool kPlain>
