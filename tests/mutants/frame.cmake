@@ -111,8 +111,8 @@ mutant(milliseconds_in_tenths FILE src/count/frame/hitch_watch.cc TEST count_tes
        FROM [[(ns + 5'000) / 10'000;]] TO [[(ns + 5'000) / 100'000;]]
        SAYS "Times in a hitch's sentence are a tenth of what they were.")
 mutant(ticks_are_nanoseconds FILE include/perfkit/detail/user_page.h TEST count_test CASES "frames: clocks of a frame*"
-       FROM [[return static_cast<uint64_t>(Wide{ticks} * ns_per_tick_q32 >> 32);]]
-       TO [[return static_cast<uint64_t>(Wide{ticks} * ns_per_tick_q32 >> 31);]]
+       FROM [[return static_cast<uint64_t>(Product{ticks} * ns_per_tick_q32 >> 32);]]
+       TO [[return static_cast<uint64_t>(Product{ticks} * ns_per_tick_q32 >> 31);]]
        SAYS "All times by ticks are twice too long.")
 mutant(mark_forgets_open_zones FILE src/count/frame/zone_tree.cc TEST count_test CASES "zone tree:*"
        FROM [[if (stack_.has_counted()) SplitOpen(at);]] TO [[if (stack_.counted() > 1) SplitOpen(at);]]

@@ -76,8 +76,8 @@ inline uint64_t ReadTicks() noexcept {
 
 // Returns nanoseconds. `ns_per_tick_q32`: nanoseconds per tick, in units of 2^-32.
 inline uint64_t TicksToNs(uint64_t ticks, uint64_t ns_per_tick_q32) noexcept {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<uint64_t>(Wide{ticks} * ns_per_tick_q32 >> 32);
+  __extension__ using Product = unsigned __int128;
+  return static_cast<uint64_t>(Product{ticks} * ns_per_tick_q32 >> 32);
 }
 
 // Returns `value` as a signed number of `width` bits (UserPage::pmc_width), widened to 64. Returns 0 for a width of 0,
