@@ -6,13 +6,9 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/single_step.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
-
-#if defined(__x86_64__)
-#include <signal.h>
-#include <x86intrin.h>
-#endif
 
 namespace perfkit::count {
 namespace {
@@ -97,7 +93,6 @@ TEST_CASE("binding: a thread that is exiting is bound to nothing") {
   CHECK(instance->exits.size() == 1);
 }
 
-#if defined(__x86_64__)
 // Two bindings of this thread, for a handler that runs after each instruction.
 struct SteppedBinding {
   const Bindable* instance = nullptr;
@@ -111,13 +106,13 @@ SteppedBinding g_stepped[2];
 volatile int g_used_by_handler = 0;
 volatile int g_found_wrong = 0;
 
-void UseBinding(int) {
+bool UseBinding() {
   if (!g_stepped[g_used_by_handler].IsFound()) g_found_wrong = g_found_wrong + 1;
+  return true;
 }
 
 TEST_CASE("binding: a handler that uses another instance, at any instruction, changes no result", "[signals]") {
-  if (testing::kHandlersUnseen) SKIP_TEST("ThreadSanitizer delays signals");
-  constexpr uint64_t kStepFlag = 0x100;  // EFLAGS.TF: SIGTRAP after each instruction
+  if (!testing::kHasSingleSteps) SKIP_TEST("there are no single steps here");
   int destroyed = 0;
   int states[2] = {};
   std::shared_ptr<Instance> instances[2];
@@ -126,24 +121,20 @@ TEST_CASE("binding: a handler that uses another instance, at any instruction, ch
     REQUIRE(Bind(instances[i], &states[i], Note));
     g_stepped[i] = {instances[i].get(), &states[i]};
   }
-  struct sigaction action {
-  }, before{};
-  action.sa_handler = UseBinding;
-  sigaction(SIGTRAP, &action, &before);
-  for (int i = 0; i < 2; ++i) {
-    g_used_by_handler = i;
-    for (int used = 0; used < 2; ++used) {
-      __writeeflags(__readeflags() | kStepFlag);
-      const bool found = g_stepped[used].IsFound();
-      __writeeflags(__readeflags() & ~kStepFlag);
-      CHECK(found);
+  {
+    const testing::SingleSteps steps(UseBinding);
+    for (int i = 0; i < 2; ++i) {
+      g_used_by_handler = i;
+      for (int used = 0; used < 2; ++used) {
+        bool found = false;
+        testing::SingleSteps::Over([&] { found = g_stepped[used].IsFound(); });
+        CHECK(found);
+      }
     }
   }
-  sigaction(SIGTRAP, &before, nullptr);
   CHECK(g_found_wrong == 0);
   for (const std::shared_ptr<Instance>& instance : instances) Unbind(instance.get(), false);
 }
-#endif
 
 }  // namespace
 }  // namespace perfkit::count
