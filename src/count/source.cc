@@ -59,7 +59,7 @@ void Source::ReadSlow(Snapshot& now) noexcept {
   now.missing = plan_.epoch.missing;
   now.fallback = 0;
   now.ticks = 0;
-  now.epoch = --unknown_epoch_;  // Differs from all others: without a page, nothing can be proven.
+  now.epoch = UnknownEpoch();  // Without a page, nothing can be proven.
   now.cpu = Snapshot::kNoCpu;
   now.other_thread = !in_forked_child_ && !IsCountedThread();
   if (in_forked_child_ || now.other_thread) {
@@ -79,7 +79,7 @@ void Source::ReadSlow(Snapshot& now) noexcept {
   CopyNumbers(now);
   if (plan_.page == nullptr || LoadShared(plan_.page->lock) == now.epoch) return;
   // The thread was switched meanwhile: the numbers do not belong to one epoch.
-  now.epoch = --unknown_epoch_;
+  now.epoch = UnknownEpoch();
   now.cpu = __atomic_load_n(plan_.cpu, __ATOMIC_RELAXED);
 }
 

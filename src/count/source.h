@@ -68,6 +68,8 @@ class Source {
   friend class SourceBuilder;
 
   bool IsCountedThread() const noexcept;
+  // Returns an epoch that differs from all others. One instruction makes it: a signal handler that reads gets another.
+  uint32_t UnknownEpoch() noexcept { return __atomic_sub_fetch(&unknown_epoch_, 1, __ATOMIC_RELAXED); }
   void ReadMapped(Snapshot& now) const noexcept;
   void ReadInlinePart(Snapshot& now) noexcept;
   void ReadWithoutBase(Snapshot& now) noexcept;

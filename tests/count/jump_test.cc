@@ -111,6 +111,31 @@ TEST_CASE("the base of a signal handler is not replaced by the older one of the 
   CHECK(older == 0);
 }
 
+TEST_CASE("no two reads without a page have one epoch, one in a signal handler of the other", "[jump][law]") {
+  if (!testing::kHasSingleSteps) SKIP_TEST("there are no single steps here");
+  const auto set = CounterSet::Open({event::kPageFaults}, Target::Thread(gettid()), Only(ReadPath::kGroupRead));
+  REQUIRE(set.ok());
+  constexpr uint32_t kMost = 400;  // More than there are before and after the group's read.
+  std::array<Snapshot, 4> reads;
+  uint32_t at = 1, equal = 0;
+  for (bool interrupted = true; at <= kMost && interrupted; ++at) {
+    interrupted = false;
+    const auto read_twice = [&] {
+      set->Read(reads[0]);
+      set->Read(reads[1]);
+      interrupted = true;
+    };
+    testing::InterruptAt(at, read_twice, [&] { set->Read(reads[2]); });
+    set->Read(reads[3]);
+    if (!interrupted) break;
+    for (size_t i = 0; i < reads.size(); ++i) {
+      for (size_t other = 0; other < i; ++other) equal += reads[i].epoch == reads[other].epoch;
+    }
+  }
+  CHECK(at > 20);
+  CHECK(equal == 0);
+}
+
 std::array<Snapshot, 512> g_reads;
 size_t g_read_count = 0;
 
