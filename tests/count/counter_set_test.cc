@@ -139,25 +139,15 @@ bool SwitchesAgree(int scopes) {
   int wrong = 0;
   for (int i = 0; i < scopes; ++i) {
     Snapshot begin, end;
-    uint64_t usage_before, usage_after;
-    // Another process may switch us between the two readings: then they are not of the same moment.
-    do {
-      set->Read(begin);
-      usage_before = testing::SwitchesByUsage();
-      set->Read(end);
-    } while (begin.epoch != end.epoch);
+    const std::optional<uint64_t> before = SwitchesAt(*set, begin);
     switch (random() % 64) {
       case 0: testing::Sleep(1); break;
       case 1: sched_yield(); break;
       default: testing::Spin(random() % 300); break;
     }
-    Snapshot check;
-    do {
-      set->Read(end);
-      usage_after = testing::SwitchesByUsage();
-      set->Read(check);
-    } while (end.epoch != check.epoch);
-    wrong += set->Difference(begin, end, 2).value != usage_after - usage_before;
+    const std::optional<uint64_t> after = SwitchesAt(*set, end);
+    if (!before || !after) return false;
+    wrong += set->Difference(begin, end, 2).value != *after - *before;
   }
   return wrong == 0;
 }

@@ -237,20 +237,6 @@ TEST_CASE("a switch is told by sets of tracepoints and uprobes", "[epoch][tracef
   CHECK(result == 0);
 }
 
-// Reads `now`, and returns the thread's switches at the same moment: the thread is not switched in between. Returns
-// nullopt if the set has no page that proves this, as where perf is refused.
-std::optional<uint64_t> SwitchesAt(const CounterSet& set, Snapshot& now) {
-  constexpr int kTries = 10'000;
-  for (int i = 0; i < kTries; ++i) {
-    Snapshot again;
-    set.Read(now);
-    const uint64_t switches = testing::SwitchesByUsage();
-    set.Read(again);
-    if (now.epoch == again.epoch) return switches;
-  }
-  return std::nullopt;
-}
-
 bool EachPlaceCountsSwitches() {
   const std::vector<EventSpec> others = {"page-faults", "task-clock", "minor-faults", "cpu-migrations", "major-faults"};
   for (size_t place = 0; place <= others.size(); ++place) {

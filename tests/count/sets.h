@@ -4,11 +4,14 @@
 #include <dirent.h>
 
 #include <catch2/catch.hpp>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "perfkit/counter.h"
+#include "tests/support/work.h"
 
 namespace perfkit {
 
@@ -38,6 +41,20 @@ inline CounterSet MustOpen(std::span<const EventSpec> events, const CounterOptio
   INFO(set.status().ToString());
   REQUIRE(set.ok());
   return *std::move(set);
+}
+
+// Reads `now`, and returns the thread's switches at the same moment: the thread is not switched in between. Returns
+// nullopt if the set has no page that proves this, as where perf is refused.
+inline std::optional<uint64_t> SwitchesAt(const CounterSet& set, Snapshot& now) {
+  constexpr int kTries = 10'000;
+  for (int i = 0; i < kTries; ++i) {
+    Snapshot again;
+    set.Read(now);
+    const uint64_t switches = testing::SwitchesByUsage();
+    set.Read(again);
+    if (now.epoch == again.epoch) return switches;
+  }
+  return std::nullopt;
 }
 
 }  // namespace perfkit
