@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "perfkit/counter.h"
 #include "tests/support/fake_kernel.h"
+#include "tests/support/single_step.h"
 #include "tests/support/work.h"
 
 namespace perfkit::walk {
@@ -80,6 +81,8 @@ struct Step {
   };
   Kind kind;
   uint32_t amount;
+  // A handler reads the set, too, after that many instructions of the reading that ends the step; 0: none does.
+  uint32_t interrupted_at = 0;
 };
 
 // What the kernel refuses: the n-th call of a kind, or each (0).
@@ -116,7 +119,8 @@ struct Walk {
                             refusal.error);
     }
     for (const Step& step : steps)
-      absl::StrAppendFormat(&text, ", step %d(%d)", static_cast<int>(step.kind), step.amount);
+      absl::StrAppendFormat(&text, ", step %d(%d) at %d", static_cast<int>(step.kind), step.amount,
+                            step.interrupted_at);
     return text;
   }
 };
@@ -146,6 +150,9 @@ inline Refusal AnyRefusal(Dice& dice) {
   return never_ends ? Refusal{} : any;
 }
 
+// An instruction of a read: mostly of one in place, which has a few hundred, and twice as many that renew its base.
+inline uint32_t AnyInstruction(Dice& dice) { return static_cast<uint32_t>(1 + dice.Below(dice.OneIn(4) ? 3000 : 700)); }
+
 // Moves the thread before, in and after a gap in the records of switches, from which migrations are counted. Nothing is
 // refused.
 inline Walk GapWalk(Dice& dice) {
@@ -155,7 +162,19 @@ inline Walk GapWalk(Dice& dice) {
   const Kind first = dice.OneIn(2) ? Kind::kJump : Kind::kSpin, last = dice.OneIn(2) ? Kind::kJump : Kind::kSwitchOften;
   for (const Kind kind : {Kind::kMove, first, Kind::kSwitchOften, Kind::kMove, last, Kind::kMove}) {
     walk.steps.push_back({kind, static_cast<uint32_t>(1 + dice.Below(8))});
+    if (testing::kHasSingleSteps && dice.OneIn(2)) walk.steps.back().interrupted_at = AnyInstruction(dice);
   }
+  return walk;
+}
+
+// Interrupts reads that have to renew the base of their clock, at one instruction after the other. Nothing is refused.
+inline Walk StepWalk(Dice& dice) {
+  using Kind = Step::Kind;
+  Walk walk{.events = {"task-clock", EventText(dice.OneOf(kEvents))}};
+  walk.options.only_path = ReadPath::kThreadClock;
+  const Kind kind = dice.OneIn(4) ? Kind::kMove : Kind::kSwitchAway;
+  const uint32_t first = AnyInstruction(dice);
+  for (uint32_t i = 0; i < 16; ++i) walk.steps.push_back({kind, 1, first + i});
   return walk;
 }
 
@@ -165,6 +184,7 @@ inline Walk WalkOf(uint64_t seed) {
                               Whose::kOtherProcess, Whose::kOtherProcess, Whose::kCpu};
   Dice dice(seed);
   if (dice.OneIn(24)) return GapWalk(dice);
+  if (testing::kHasSingleSteps && dice.OneIn(24)) return StepWalk(dice);
   Walk walk;
   const size_t events = 1 + dice.Below(dice.OneIn(4) ? kMaxEvents : 4);
   for (size_t i = 0; i < events; ++i) walk.events.push_back(EventText(dice.OneOf(kEvents)));
@@ -179,11 +199,13 @@ inline Walk WalkOf(uint64_t seed) {
   if (dice.OneIn(6)) walk.free_fds = static_cast<int>(dice.Below(20));
   if (dice.OneIn(6)) walk.free_pages = static_cast<int>(dice.Below(12));
   walk.signals = dice.OneIn(4);
+  const bool stepped = testing::kHasSingleSteps && dice.OneIn(4);
   for (size_t i = 1 + dice.Below(5); i > 0; --i) {
     auto kind = static_cast<Step::Kind>(dice.Below(static_cast<size_t>(Step::Kind::kKinds)));
     // On a busy machine it takes seconds.
     if (kind == Step::Kind::kSwitchOften && !dice.OneIn(12)) kind = Step::Kind::kSwitchAway;
     walk.steps.push_back({kind, static_cast<uint32_t>(1 + dice.Below(kind == Step::Kind::kSpin ? 20'000 : 8))});
+    if (stepped) walk.steps.back().interrupted_at = AnyInstruction(dice);
   }
   return walk;
 }

@@ -146,12 +146,14 @@ struct Moment {
   Snapshot snapshot;
 };
 
-inline void TakeMoment(const CounterSet& set, const Controls& controls, Moment& moment) {
+// `read` reads the set into a snapshot, and returns how long that was interrupted on purpose.
+template <class Read>
+void TakeMoment(const Controls& controls, Moment& moment, Read&& read) {
   moment.before = controls.Read();
   getrusage(RUSAGE_THREAD, &moment.usage_before);
   const uint64_t begun_ns = testing::NowNs(CLOCK_MONOTONIC);
-  set.Read(moment.snapshot);
-  moment.longest_ns = std::max(moment.longest_ns, testing::NowNs(CLOCK_MONOTONIC) - begun_ns);
+  const uint64_t interrupted_ns = read(moment.snapshot);
+  moment.longest_ns = std::max(moment.longest_ns, testing::NowNs(CLOCK_MONOTONIC) - begun_ns - interrupted_ns);
   getrusage(RUSAGE_THREAD, &moment.usage_after);
   moment.after = controls.Read();
 }
@@ -160,8 +162,8 @@ inline long Switches(const rusage& usage) { return usage.ru_nvcsw + usage.ru_niv
 
 inline constexpr std::string_view kMayBeHost = "a clock: ";
 
-// What is wrong with event `i` from `from` to `to`; "": nothing. Begins with kMayBeHost if a host may be to blame, which
-// drew out a switch or a read.
+// What is wrong with event `i` from `from` to `to`; "": nothing. Begins with kMayBeHost if a host may be to blame,
+// which drew out a switch or a read.
 inline std::string Judge(const CounterSet& set, const Controls& controls, size_t i, const Moment& from,
                          const Moment& to) {
   // Two clocks of a thread begin one after the other each time that it is switched in. And a clock's base may lie

@@ -27,6 +27,7 @@
 #include "tests/support/fake_kernel.h"
 #include "tests/support/raw_sampling.h"
 #include "tests/support/signal_storm.h"
+#include "tests/support/single_step.h"
 #include "tests/support/work.h"
 
 namespace perfkit::walk {
@@ -142,18 +143,51 @@ class Walker {
     Controls controls(set, Raw());
     testing::SwitchAway();  // perf counts a migration of before only at the next switch
     std::vector<Moment> moments(walk_.steps.size() + 1);
+    std::vector<std::optional<Moment>> within(moments.size());
     g_longest_in_handler_ns = 0;
     g_set = walk_.signals ? &set : nullptr;
-    TakeMoment(set, controls, moments[0]);
+    TakeMoment(controls, moments[0], [&](Snapshot& now) { return set.Read(now), 0; });
     for (size_t k = 0; k < walk_.steps.size(); ++k) {
       Do(walk_.steps[k], set, controls);
       if (k + 1 == walk_.steps.size()) Fail(fake_, walk_.at_read);
       moments[k + 1].longest_ns = std::max(moments[k].longest_ns, g_longest_in_handler_ns.load());
-      TakeMoment(set, controls, moments[k + 1]);
+      if (walk_.steps[k].interrupted_at == 0) {
+        TakeMoment(controls, moments[k + 1], [&](Snapshot& now) { return set.Read(now), 0; });
+      } else {
+        TakeInterrupted(set, controls, walk_.steps[k].interrupted_at, moments[k + 1], within[k + 1]);
+      }
     }
     fake_.Forgive();
     g_set = nullptr;
-    return wrong_.empty() ? JudgeAll(set, controls, moments) : wrong_;
+    return wrong_.empty() ? JudgeAll(set, controls, moments, within) : wrong_;
+  }
+
+  // A handler reads in the middle of the reading, if that has so many instructions; then it moves the thread, or takes
+  // its time, and takes the moment `within`.
+  void TakeInterrupted(const CounterSet& set, Controls& controls, uint32_t instructions, Moment& moment,
+                       std::optional<Moment>& within) {
+    uint64_t begun_ns = 0, interrupted_ns = 0;
+    const auto interrupt = [&] {
+      constexpr uint64_t kTakesNs = 3'000'000;
+      const uint64_t interrupted_at_ns = testing::NowNs();
+      Snapshot scratch;
+      set.Read(scratch);
+      if (instructions % 2 == 0) {
+        while (testing::NowNs() - interrupted_at_ns < kTakesNs) continue;
+      } else if (cpus_.has_both() && walk_.whose != Whose::kCpu && !other_.exists()) {
+        Move(1, controls);
+      }
+      TakeMoment(controls, within.emplace(), [&](Snapshot& now) { return set.Read(now), 0; });
+      // By single steps, which draw out the read of the clock, too.
+      within->longest_ns = std::max(within->longest_ns, interrupted_at_ns - begun_ns);
+      interrupted_ns = testing::NowNs() - interrupted_at_ns;
+    };
+    TakeMoment(controls, moment, [&](Snapshot& now) {
+      begun_ns = testing::NowNs();
+      testing::InterruptAt(instructions, interrupt, [&] { set.Read(now); });
+      return interrupted_ns;
+    });
+    if (within) moment.longest_ns = std::max(moment.longest_ns, within->longest_ns);
   }
 
   // Returns true if nothing was refused, so that what the kernel counts for the walk itself must have numbers, unless a
@@ -188,7 +222,8 @@ class Walker {
     return !set.Difference(from.snapshot, to.snapshot, i).validity.counted();
   }
 
-  std::string JudgeAll(const CounterSet& set, const Controls& controls, const std::vector<Moment>& moments) const {
+  std::string JudgeAll(const CounterSet& set, const Controls& controls, const std::vector<Moment>& moments,
+                       const std::vector<std::optional<Moment>>& within) const {
     for (size_t i = 0; i < set.size(); ++i) {
       if (!set.fixed_flags(i).counted() && set.reason(i).ok())
         return set.event(i).name + " has no number and no reason";
@@ -200,12 +235,17 @@ class Walker {
       for (size_t to = 1; to < moments.size(); ++to) {
         if (IsPlain() && LacksMigrations(set, controls, i, walk_.steps[to - 1], moments[to - 1], moments[to]))
           return absl::StrFormat("event %d, %s, has no number for step %d", i, set.event(i).name, to);
-        for (const size_t from : {to - 1, size_t{0}}) {
-          const std::string wrong = Judge(set, controls, i, moments[from], moments[to]);
-          if (wrong.empty()) continue;
-          return absl::StrFormat("%s, event %d, %s by %s, from step %d to %d", wrong, i, set.name(i),
-                                 ReadPathName(set.path(i)), from, to);
-        }
+        const auto judge = [&](const Moment& from, const Moment& end, const char* what) {
+          const std::string wrong = Judge(set, controls, i, from, end);
+          if (wrong.empty()) return wrong;
+          return absl::StrFormat("%s, event %d, %s by %s, %s step %d", wrong, i, set.name(i), ReadPathName(set.path(i)),
+                                 what, to);
+        };
+        std::string wrong = judge(moments[to - 1], moments[to], "in");
+        if (wrong.empty()) wrong = judge(moments[0], moments[to], "from the first to");
+        if (wrong.empty() && within[to]) wrong = judge(moments[to - 1], *within[to], "to the handler in");
+        if (wrong.empty() && within[to - 1]) wrong = judge(*within[to - 1], moments[to], "from the handler before");
+        if (!wrong.empty()) return wrong;
       }
     }
     return "";
@@ -226,7 +266,7 @@ class Walker {
       case Step::Kind::kCall: controls.calls += step.amount; break;
       case Step::Kind::kFork: return Fork(set);
       case Step::Kind::kSampling: return Sample(step.amount);
-      case Step::Kind::kJump: return Jump(set);
+      case Step::Kind::kJump: return Jump(set, step);
       default: break;
     }
     Work(step, memory_);
@@ -273,8 +313,13 @@ class Walker {
     if (!fine) wrong_ = "the child of a fork has counts, or ended";
   }
 
-  void Jump(const CounterSet& set) {
+  void Jump(const CounterSet& set, const Step& step) {
     if (testing::kHandlersUnseen) return;  // ThreadSanitizer delays signals.
+    if (step.interrupted_at != 0) {
+      Snapshot scratch;
+      testing::LeaveAt(step.interrupted_at, [&] { set.Read(scratch); });
+      return;
+    }
     std::optional<testing::SignalStorm> signals;
     if (!walk_.signals) signals.emplace(ReadInHandler, kBetweenReadsUs);
     ReadUntilJump(set);
@@ -311,6 +356,9 @@ void WalkSetsFor(uint64_t seconds) {
     shrinker.Try([](Walk& less) { less.at_open = {}; });
     shrinker.Try([](Walk& less) { less.at_read = {}; });
     shrinker.Try([](Walk& less) { less.signals = false; });
+    shrinker.Try([](Walk& less) {
+      for (Step& step : less.steps) step.interrupted_at = 0;
+    });
     shrinker.Try([](Walk& less) { less.options.user_only = false; });
     shrinker.Try([](Walk& less) { less.options.only_path.reset(); });
     shrinker.Try([](Walk& less) { less.whose = Whose::kThisThread; });

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "perfkit/frame_counter.h"
 #include "src/sys/kernel.h"
 #include "src/sys/perf_abi.h"
+#include "tests/support/single_step.h"
 
 namespace perfkit::walk {
 
@@ -34,6 +36,9 @@ struct ZoneMove {
   };
   Kind kind = Kind::kTouch;
   uint32_t amount = 1;  // A name, pages, switches.
+  // Of an interrupted walk: a handler has a zone, too, after that many instructions of the call that enters or leaves a
+  // zone, or ends the frame; 0: none has.
+  uint32_t interrupted_at = 0;
 };
 
 struct ZoneWalk {
@@ -46,7 +51,7 @@ struct ZoneWalk {
     std::string text = absl::StrFormat("no mapping %x%s%s", no_mapping, interrupted ? ", interrupted" : "",
                                        all_hitches ? ", all hitches" : "");
     for (const ZoneMove& move : moves) {
-      absl::StrAppendFormat(&text, ", %d(%d)", static_cast<int>(move.kind), move.amount);
+      absl::StrAppendFormat(&text, ", %d(%d) at %d", static_cast<int>(move.kind), move.amount, move.interrupted_at);
     }
     return text;
   }
@@ -70,6 +75,8 @@ inline ZoneWalk MakeZoneWalk(uint64_t seed) {
   for (size_t i = 5 + random() % 40; i > 0; --i) {
     const auto kind = static_cast<ZoneMove::Kind>(random() % static_cast<size_t>(ZoneMove::Kind::kKinds));
     walk.moves.push_back({kind, static_cast<uint32_t>(1 + random() % std::size(kZoneNames))});
+    if (!walk.interrupted || !testing::kHasSingleSteps || random() % 2 != 0) continue;
+    walk.moves.back().interrupted_at = static_cast<uint32_t>(1 + random() % (random() % 4 == 0 ? 2000 : 300));
   }
   return walk;
 }
@@ -135,5 +142,32 @@ struct KnownZone {
     AddMost({}, other.most);
   }
 };
+
+// Returns what is wrong; "": nothing. A total is the self and the totals of the children, exactly.
+inline std::string JudgeSums(const std::vector<ZoneStats>& zones) {
+  struct Sum {
+    uint64_t wall_ns = 0;
+    Reading counts{};
+  };
+  std::vector<Sum> sums(zones.size());
+  for (size_t i = zones.size(); i-- > 0;) {
+    const ZoneStats& zone = zones[i];
+    sums[i].wall_ns += zone.self_wall_ns;
+    if (sums[i].wall_ns != zone.wall_ns || zone.self_wall_ns > zone.wall_ns) {
+      return absl::StrFormat("%s: %d ns, and its parts take %d", zone.name, zone.wall_ns, sums[i].wall_ns);
+    }
+    for (size_t e = 0; e < kZoneEvents; ++e) {
+      sums[i].counts[e] += zone.self[e].value;
+      const bool adds_up = sums[i].counts[e] == zone.total[e].value && zone.self[e].value <= zone.total[e].value;
+      if (zone.total[e].validity.counted() && !adds_up) {
+        return absl::StrFormat("%s: %d, and its parts have %d", zone.name, zone.total[e].value, sums[i].counts[e]);
+      }
+    }
+    if (zone.parent == i) continue;
+    sums[zone.parent].wall_ns += zone.wall_ns;
+    for (size_t e = 0; e < kZoneEvents; ++e) sums[zone.parent].counts[e] += zone.total[e].value;
+  }
+  return "";
+}
 
 }  // namespace perfkit::walk

@@ -71,7 +71,11 @@ class ZoneWalker {
       {
         std::optional<testing::SignalStorm> storm;
         if (walk_.interrupted) storm.emplace(ZoneInHandler);
-        for (const ZoneMove& move : walk_.moves) Do(frames, move);
+        for (const ZoneMove& move : walk_.moves) {
+          interrupted_at_ = move.interrupted_at;
+          Do(frames, move);
+        }
+        interrupted_at_ = 0;
         while (!open_.empty()) Leave(frames);
         g_handlers_frames = nullptr;  // Zones after the last mark are not in the results.
       }
@@ -118,6 +122,13 @@ class ZoneWalker {
     }
   }
 
+  // Calls `body`, which a handler interrupts if the move says so.
+  template <class Body>
+  void Interruptible(Body&& body) {
+    if (interrupted_at_ == 0) return body();
+    testing::InterruptAt(interrupted_at_, ZoneInHandler, body);
+  }
+
   void Enter(FrameCounter& frames, const char* name, bool construct) {
     OpenZone zone{.path = Here() + "/" + name,
                   .object = {},
@@ -125,9 +136,9 @@ class ZoneWalker {
                   .counted = frames.enabled(),
                   .outside = raw_.Now()};
     if (construct) {
-      zone.object = std::make_unique<FrameCounter::Zone>(frames, ZoneId{name});
+      Interruptible([&] { zone.object = std::make_unique<FrameCounter::Zone>(frames, ZoneId{name}); });
     } else {
-      frames.Enter({name});
+      Interruptible([&] { frames.Enter({name}); });
     }
     zone.inside = raw_.Now();
     if (zone.counted) g_handlers_frames = &frames;
@@ -139,10 +150,10 @@ class ZoneWalker {
     open_.pop_back();
     const Reading inside = raw_.Now();
     if (zone.object != nullptr) {
-      zone.object.reset();
+      Interruptible([&] { zone.object.reset(); });
     } else {
       // One that was entered while counting was disabled, or before, is only counted as a mistake.
-      frames.Leave();
+      Interruptible([&] { frames.Leave(); });
     }
     const Reading outside = raw_.Now();
     if (!zone.counted) return PopEnded();
@@ -177,7 +188,7 @@ class ZoneWalker {
     const Reading before = raw_.Now();
     std::map<std::string, KnownZone> ended = std::exchange(frame_, {});  // The callback's zone is in the next one.
     handlers_before_frame_ = g_handlers_zones;
-    frames.Mark();
+    Interruptible([&] { frames.Mark(); });
     if (frames.enabled()) g_handlers_frames = &frames;
     const Reading after = raw_.Now();
     if (!frames.enabled()) return;
@@ -299,7 +310,7 @@ class ZoneWalker {
     for (const auto& [path, known] : left) {
       if (known.calls != 0 || known.elsewhere != 0) Wrong("a zone is missing: " + path);
     }
-    JudgeSums(zones);
+    if (const std::string wrong = JudgeSums(zones); !wrong.empty()) Wrong(wrong);
     // A handler that interrupted a change has its zone dropped.
     const uint64_t known = handlers_zones + stats.dropped;
     if (known > g_handlers_zones || known + uncounted_handlers_ < g_handlers_zones) {
@@ -323,36 +334,9 @@ class ZoneWalker {
       if (!count.validity.counted() || !raw_.has(i) || frames.path(i) == ReadPath::kUsage) continue;
       if (count.value >= known.least[i] && count.value <= known.most[i]) continue;
       return absl::StrFormat("event %d by %s: %d, and the kernel says %d to %d", i,
-                             std::string(ReadPathName(frames.path(i))), count.value, known.least[i],
-                             known.most[i]);
+                             std::string(ReadPathName(frames.path(i))), count.value, known.least[i], known.most[i]);
     }
     return "";
-  }
-
-  // A total is the self and the totals of the children, exactly.
-  void JudgeSums(const std::vector<ZoneStats>& zones) {
-    struct Sum {
-      uint64_t wall_ns = 0;
-      Reading counts{};
-    };
-    std::vector<Sum> sums(zones.size());
-    for (size_t i = zones.size(); i-- > 0;) {
-      const ZoneStats& zone = zones[i];
-      sums[i].wall_ns += zone.self_wall_ns;
-      if (sums[i].wall_ns != zone.wall_ns || zone.self_wall_ns > zone.wall_ns) {
-        Wrong(absl::StrFormat("%s: %d ns, and its parts take %d", zone.name, zone.wall_ns, sums[i].wall_ns));
-      }
-      for (size_t e = 0; e < kZoneEvents; ++e) {
-        sums[i].counts[e] += zone.self[e].value;
-        const bool adds_up = sums[i].counts[e] == zone.total[e].value && zone.self[e].value <= zone.total[e].value;
-        if (zone.total[e].validity.counted() && !adds_up) {
-          Wrong(absl::StrFormat("%s: %d, and its parts have %d", zone.name, zone.total[e].value, sums[i].counts[e]));
-        }
-      }
-      if (zone.parent == i) continue;
-      sums[zone.parent].wall_ns += zone.wall_ns;
-      for (size_t e = 0; e < kZoneEvents; ++e) sums[zone.parent].counts[e] += zone.total[e].value;
-    }
   }
 
   // The first thing that is wrong is told.
@@ -365,6 +349,7 @@ class ZoneWalker {
   const RawEvents raw_;
   std::optional<testing::RawSampling> sampling_;
   testing::FreshPages memory_{8};
+  uint32_t interrupted_at_ = 0;  // The move's.
   std::vector<OpenZone> open_;
   std::map<std::string, KnownZone> known_;  // By path; those of all workers together.
   std::map<std::string, KnownZone> frame_;  // The same of the main frame under way.
