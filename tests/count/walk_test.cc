@@ -56,12 +56,20 @@ void ReadInHandler() {
   testing::SignalStorm::Leave(g_out_of_read);
 }
 
-// Reads until a signal ends it in the middle.
-__attribute__((noinline)) void ReadUntilJump(const CounterSet& set) {
+// Reads once; or until a signal ends it in the middle.
+__attribute__((noinline)) void ReadUntilJump(const CounterSet& set, bool jumps) {
   Snapshot scratch;
   if (sigsetjmp(g_out_of_read, 1) != 0) return;
-  g_jumps = 1;
-  while (true) set.Read(scratch);
+  g_jumps = jumps;
+  do {
+    set.Read(scratch);
+  } while (jumps);
+}
+
+// Reads, and leaves the read after that many instructions.
+__attribute__((noinline)) void LeaveRead(const CounterSet& set, uint32_t instructions) {
+  Snapshot scratch;
+  testing::LeaveAt(instructions, [&] { set.Read(scratch); });
 }
 
 // What the kernel refuses at Open, and how many calls there were.
@@ -214,7 +222,7 @@ class Walker {
     return name == "task-clock:u" || name == "page-faults:h";
   }
 
-  // Migrations have a number again after a gap in the records of switches.
+  // Migrations have a number again after a gap in the records of switches, if the set has a base.
   static bool LacksMigrations(const CounterSet& set, const Controls& controls, size_t i, const Step& step,
                               const Moment& from, const Moment& to) {
     const bool is_known = controls.oracle(i) == Oracle::kMoves && set.event(i).name.find(':') == std::string::npos;
@@ -233,7 +241,8 @@ class Walker {
                                std::string(set.reason(i).message()));
       }
       for (size_t to = 1; to < moments.size(); ++to) {
-        if (IsPlain() && LacksMigrations(set, controls, i, walk_.steps[to - 1], moments[to - 1], moments[to]))
+        if (IsPlain() && has_base_ &&
+            LacksMigrations(set, controls, i, walk_.steps[to - 1], moments[to - 1], moments[to]))
           return absl::StrFormat("event %d, %s, has no number for step %d", i, set.event(i).name, to);
         const auto judge = [&](const Moment& from, const Moment& end, const char* what) {
           const std::string wrong = Judge(set, controls, i, from, end);
@@ -313,16 +322,21 @@ class Walker {
     if (!fine) wrong_ = "the child of a fork has counts, or ended";
   }
 
+  // A jump out of the writing of the base leaves it unusable until a read with the same stack address writes it. An
+  // even amount has one.
   void Jump(const CounterSet& set, const Step& step) {
     if (testing::kHandlersUnseen) return;  // ThreadSanitizer delays signals.
+    const bool repairs = step.amount % 2 == 0;
     if (step.interrupted_at != 0) {
-      Snapshot scratch;
-      testing::LeaveAt(step.interrupted_at, [&] { set.Read(scratch); });
-      return;
+      LeaveRead(set, step.interrupted_at);
+      if (repairs) LeaveRead(set, ~uint32_t{0});
+    } else {
+      std::optional<testing::SignalStorm> signals;
+      if (!walk_.signals) signals.emplace(ReadInHandler, kBetweenReadsUs);
+      ReadUntilJump(set, true);
+      if (repairs) ReadUntilJump(set, false);
     }
-    std::optional<testing::SignalStorm> signals;
-    if (!walk_.signals) signals.emplace(ReadInHandler, kBetweenReadsUs);
-    ReadUntilJump(set);
+    has_base_ = has_base_ && repairs;
   }
 
   void Move(uint32_t times, Controls& controls) {
@@ -338,6 +352,7 @@ class Walker {
   std::string wrong_;
   testing::TwoCpus cpus_;
   int at_ = 0;
+  bool has_base_ = true;  // No jump has left the base unusable.
   FakeKernel fake_;
   std::optional<testing::RawSampling> sampling_;
   testing::FreshPages memory_{8};
