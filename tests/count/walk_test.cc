@@ -222,11 +222,14 @@ class Walker {
     return name == "task-clock:u" || name == "page-faults:h";
   }
 
-  // Migrations have a number again after a gap in the records of switches, if the set has a base.
-  static bool LacksMigrations(const CounterSet& set, const Controls& controls, size_t i, const Step& step,
-                              const Moment& from, const Moment& to) {
+  // Migrations have a number, again after a gap in the records of switches, if the set has a base and their ring has
+  // room for all of them.
+  static bool LacksMigrations(const CounterSet& set, const Controls& controls, size_t i, const Moment& from,
+                              const Moment& to) {
+    constexpr long kFitIntoRing = 1000;
+    if (Switches(to.usage_after) - Switches(from.usage_before) > kFitIntoRing) return false;
     const bool is_known = controls.oracle(i) == Oracle::kMoves && set.event(i).name.find(':') == std::string::npos;
-    if (!is_known || step.kind == Step::Kind::kSwitchOften || !set.fixed_flags(i).counted()) return false;
+    if (!is_known || !set.fixed_flags(i).counted()) return false;
     return !set.Difference(from.snapshot, to.snapshot, i).validity.counted();
   }
 
@@ -241,8 +244,7 @@ class Walker {
                                std::string(set.reason(i).message()));
       }
       for (size_t to = 1; to < moments.size(); ++to) {
-        if (IsPlain() && has_base_ &&
-            LacksMigrations(set, controls, i, walk_.steps[to - 1], moments[to - 1], moments[to]))
+        if (IsPlain() && has_base_ && LacksMigrations(set, controls, i, moments[to - 1], moments[to]))
           return absl::StrFormat("event %d, %s, has no number for step %d", i, set.event(i).name, to);
         const auto judge = [&](const Moment& from, const Moment& end, const char* what) {
           const std::string wrong = Judge(set, controls, i, from, end);
