@@ -54,14 +54,8 @@ class BaseRenewer {
   }
   // Returns the number of switches up to now. Requires the switch ring.
   uint64_t SwitchesNow() const noexcept { return LoadShared(switch_ring_->page()->data_head) >> switch_shift_; }
-  // Returns the migrations as of the base; and up to now, without changing the base, so that the counter is complete
-  // whenever a signal handler comes.
+  // Returns the migrations as of the base. A signal handler that renews the base twice replaces them.
   const MigrationCounter& migrations() const noexcept { return migrations_[in_force_]; }
-  MigrationCounter MigrationsNow() const noexcept {
-    MigrationCounter now = migrations();
-    now.Update(*switch_ring_);
-    return now;
-  }
 
  private:
   // Reads of the clock, among which one should not be interrupted.

@@ -5,6 +5,7 @@
 #include "src/count/source.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 
 #include "absl/strings/str_format.h"
@@ -147,8 +148,16 @@ void Source::ReadWithoutBase(Snapshot& now) noexcept {
 
 // If only this reading found a gap, the numbers are missing, because later gaps could not be told from it.
 void Source::ReadMigrations(Snapshot& now) const noexcept {
-  const uint32_t gaps = base_.migrations().gaps();
-  const MigrationCounter migrations = base_.MigrationsNow();
+  MigrationCounter migrations;
+  uint32_t version = 0;
+  do {
+    version = plan_.base.version;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    migrations = base_.migrations();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  } while (plan_.base.version != version);  // A signal handler has renewed the base.
+  const uint32_t gaps = migrations.gaps();
+  migrations.Update(*base_.switch_ring());
   now.values[plan_.migration_index] = migrations.migrations();
   now.fallback |= 1u << plan_.migration_index;
   if (migrations.gaps() != gaps) now.missing |= gapped() | detail::kMaxGaps << detail::kGapShift;
