@@ -91,6 +91,12 @@ mutant(younger_of_two_goes FILE src/unwind/dwarf/sampled/rule_cache.h TEST unwin
 ]]
        TO [[]]
        SAYS "Half of the cache is never used: unwinding takes longer.")
+mutant(slow_frame_is_the_root FILE src/unwind/dwarf/sampled/fast_path_walk.h TEST unwind_dwarf_test
+       FROM [[rule_->kind != RuleKind::kRoot) return false;]] TO [[rule_->kind < RuleKind::kRoot) return false;]]
+       SAYS "Stacks end at their first frame with an unusual rule, and are called whole.")
+mutant(live_slow_frame_is_the_root FILE src/unwind/dwarf/live/live_walk.cc TEST unwind_dwarf_test
+       FROM [[is_root = rule.kind == RuleKind::kRoot;]] TO [[is_root = rule.kind >= RuleKind::kRoot;]]
+       SAYS "Live stacks end at their first frame with an unusual rule, and are called whole.")
 mutant(word_beyond_the_copy FILE src/unwind/stack_bytes.h TEST unwind_test
        FROM [[words_(size_ < sizeof(uint64_t) ? 0 : size_ - sizeof(uint64_t) + 1) {}]] TO [[words_(size_) {}]]
        SAYS "The unwinder reads up to 7 bytes past the copied stack.")

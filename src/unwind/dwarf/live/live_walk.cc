@@ -37,14 +37,12 @@ class LiveCode {
     return true;
   }
 
-  // As RuleAt, for nearly all frames: only cached rules of the two most frequent kinds. Returns false for others.
-  bool FastPathRuleAt(uint64_t address, Rule& rule) const {
+  // As RuleAt, for nearly all frames. Returns false if the rule is not cached, or has to be checked first.
+  bool CachedRuleAt(uint64_t address, Rule& rule) const {
     if (!map_.cache.Find(address, rule)) return false;
-    if ((rule.flags & kMayGo) != 0) {
-      if (!IsInRange(address)) return false;
-      rule.flags &= static_cast<uint8_t>(~kMayGo);
-    }
-    return FastPathFrame<Machine>::Is(rule);
+    if ((rule.flags & kMayGo) == 0) return true;
+    rule.flags &= static_cast<uint8_t>(~kMayGo);
+    return IsInRange(address);
   }
 
   bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias) {
@@ -147,14 +145,19 @@ class LiveCode {
   bool met_unready_ = false;
 };
 
-// The fast path, for nearly all frames. Stops before any other frame.
-void FollowFastPath(StackWalk<OwnStackReader>& walk, const LiveCode& code) {
+// The fast path, for nearly all frames and the root. Stops before any other frame. Returns true if the walk has ended.
+bool FollowFastPath(StackWalk<OwnStackReader>& walk, const LiveCode& code) {
   WalkState at = walk.at;
   StackFrame* const frames = walk.frames.data();
   const auto room = static_cast<uint32_t>(walk.frames.size());
   uint32_t n = walk.found.frames;
   Rule rule;
-  while (!at.guess && code.FastPathRuleAt(CodeOf(at), rule)) {
+  bool is_root = false;
+  while (!at.guess && code.CachedRuleAt(CodeOf(at), rule)) {
+    if (!FastPathFrame<Machine>::Is(rule)) {
+      is_root = rule.kind == RuleKind::kRoot;
+      break;
+    }
     if (n == room) [[unlikely]] {
       walk.found.frames = n;
       if (!walk.Wrap()) break;
@@ -169,6 +172,9 @@ void FollowFastPath(StackWalk<OwnStackReader>& walk, const LiveCode& code) {
   }
   walk.at = at;
   walk.found.frames = n;
+  if (!is_root) return false;
+  if (walk.Push()) walk.End(StackEnd::kRoot);
+  return true;
 }
 
 // Prefetches the rules of the thread's last stack, all at once: consecutive stacks of a thread resemble each other.
@@ -202,7 +208,7 @@ UnwoundStack LiveTables::WalkFrom(const FullRegisters& registers, bool skip, std
   if (skip && !detail::StepAll<Machine>(walk.stack, code, innermost, why)) return {.end = why};
   walk.at = StateOf<Machine>(innermost);
   for (;;) {
-    FollowFastPath(walk, code);
+    if (FollowFastPath(walk, code)) break;
     const uint64_t frame_sp = walk.at.sp;
     const bool guess = walk.at.guess;
     if (!Advance<Machine>(walk, code)) break;

@@ -1,7 +1,8 @@
 // The fast path of unwinding, for nearly all frames: the rule is in the cache and of one of the two most frequent
 // kinds. Stops before any other frame, which the slow path then steps over.
 //
-//   Start ──> Advance ──> LookUp ──> Advance ──> LookUp ── another kind of frame ──> at(), found()
+//   Start ──> Advance ──> LookUp ──> Advance ──> LookUp ─┬─ another kind of frame ──> at(), found()
+//                                                        └─ the root ──> TakeRoot
 //
 // LookUp and Advance are separate, so that several walks can take turns: one waits for its stack's words to come from
 // memory while others go on.
@@ -41,7 +42,14 @@ class FastPathWalk {
   // Looks up the rule of the frame after Advance. Returns false if it is not in the cache, or is of another kind.
   bool LookUp(RuleCache& cache) {
     const uint64_t code = at_.pc - 1;
-    return CanLookUp(code) && Plan(cache.FindCaller(code | generation_, slot_));
+    rule_ = CanLookUp(code) ? cache.FindCaller(code | generation_, slot_) : nullptr;
+    return Plan(rule_);
+  }
+  // Writes the frame that LookUp has stopped before, if that is the root. Returns false, and does nothing, if not.
+  bool TakeRoot() {
+    if (rule_ == nullptr || rule_->kind != RuleKind::kRoot) return false;
+    *frame_++ = {at_.pc, true, false, false};
+    return true;
   }
   // Prefetches the words of the stack that Advance reads.
   void Prefetch() const {
@@ -75,6 +83,7 @@ class FastPathWalk {
   StackFrame *begin_ = nullptr, *frame_ = nullptr, *end_ = nullptr;
   uint64_t generation_ = 0;  // As the high bits of the cache's keys.
   RuleCache::Slot slot_ = 0;
+  const Rule* rule_ = nullptr;  // That the latest LookUp has found.
 };
 
 }  // namespace perfkit::unwind
