@@ -16,9 +16,9 @@ namespace perfkit::unwind {
 
 // How the caller is found.
 enum class RuleKind : uint8_t {
-  kNone,    // No information: a chain of frame pointers may lead on; its frames are guesses.
   kSp,      // CFA = sp + offset.
   kFp,      // CFA = fp + offset.
+  kNone,    // No information: a chain of frame pointers may lead on; its frames are guesses.
   kRoot,    // The frame has no caller: its return address is undefined.
   kPlt,     // x86-64's lazy PLT: CFA = sp + 8, and 8 more from byte `offset` of the 16-byte entry on.
   kSignal,  // The interrupted code's registers are in the ucontext at sp + offset.

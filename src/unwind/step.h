@@ -95,9 +95,10 @@ struct FastPathFrame {
   uint64_t caller_at = 0, fp_at = 0;  // Addresses of the words to read.
   uint64_t fp_mask = 0;               // All ones if fp was saved; else 0, and the word at fp_at is not used.
 
-  // Returns true if the rule is one of these two kinds, with no other flag.
+  // Returns true if the rule is one of these two kinds, with no other flag. Tests both bytes at once.
   static bool Is(const Rule& rule) {
-    return (rule.kind == RuleKind::kSp || rule.kind == RuleKind::kFp) && rule.flags <= Rule::kRestoresFp;
+    static_assert(RuleKind::kSp == RuleKind(0) && RuleKind::kFp == RuleKind(1) && Rule::kRestoresFp == 1);
+    return ((static_cast<unsigned>(rule.kind) | rule.flags) & ~1u) == 0;
   }
 
   FastPathFrame() = default;
@@ -120,13 +121,17 @@ struct FastPathFrame {
   // Returns false after the instruction of an epilogue that restores fp: then the word at fp_at is below sp.
   bool KnowsFp(const WalkState& at) const { return !at.interrupted || fp_mask == 0 || fp_at >= at.sp; }
 
+  // Returns true for return addresses but 0 and those above 2^48, which no program has that did not explicitly ask for
+  // them.
+  static constexpr bool IsUsual(uint64_t pc) { return (pc - 1) >> 48 == 0; }
+
   // Makes `at` the caller's state. Returns false, with `at` unchanged, if anything is unusual: then Step decides.
   template <class Stack>
   bool Advance(const Stack& stack, WalkState& at) const {
     uint64_t caller = 0, fp = 0;
     if (cfa <= at.sp || !stack.Read(caller_at, caller) || !stack.Read(fp_at, fp)) return false;
     const uint64_t pc = Machine::CodeAddress(caller);
-    if (pc == 0) return false;
+    if (!IsUsual(pc)) return false;
     at = {pc, cfa, at.fp ^ ((at.fp ^ fp) & fp_mask), 0, false, false};
     return true;
   }
@@ -140,7 +145,7 @@ bool Step(const Rule& rule, const Stack& stack, WalkState& at, StackEnd& why) {
   const bool may_be_new = at.interrupted && !Machine::kLinkRegister && rule == Rule{.offset = 8, .kind = RuleKind::kSp};
   bool stepped = false;
   // The two most frequent kinds share one path, because a processor can't predict which of them comes next.
-  if (rule.kind <= RuleKind::kFp && rule.kind >= RuleKind::kSp) [[likely]] {
+  if (rule.kind <= RuleKind::kFp) [[likely]] {
     const bool by_sp = rule.kind == RuleKind::kSp;
     // On aarch64 a chain of frame pointers does not determine sp.
     if (Machine::kLinkRegister && at.guess && by_sp) return detail::FollowFramePointer<Machine>(stack, at, why);

@@ -97,6 +97,9 @@ mutant(slow_frame_is_the_root FILE src/unwind/dwarf/sampled/fast_path_walk.h TES
 mutant(live_slow_frame_is_the_root FILE src/unwind/dwarf/live/live_walk.cc TEST unwind_dwarf_test
        FROM [[is_root = rule.kind == RuleKind::kRoot;]] TO [[is_root = rule.kind >= RuleKind::kRoot;]]
        SAYS "Live stacks end at their first frame with an unusual rule, and are called whole.")
+mutant(zero_is_a_usual_caller FILE src/unwind/step.h TEST unwind_test CASES "[step]"
+       FROM [[return (pc - 1) >> 48 == 0;]] TO [[return pc >> 48 == 0;]]
+       SAYS "A thread's first function has a caller at address 0, and the stack does not reach its root.")
 mutant(word_beyond_the_copy FILE src/unwind/stack_bytes.h TEST unwind_test
        FROM [[words_(size_ < sizeof(uint64_t) ? 0 : size_ - sizeof(uint64_t) + 1) {}]] TO [[words_(size_) {}]]
        SAYS "The unwinder reads up to 7 bytes past the copied stack.")

@@ -37,12 +37,13 @@ class FastPathWalk {
     // The code that a signal interrupted may have another stack, and a guess has to be verified.
     if (at_.guess || (at_.interrupted && frame_ != begin_)) return false;
     const uint64_t code = at_.pc - (at_.interrupted ? 0 : 1);
-    return CanLookUp(code) && Plan(cache.Find(code | generation_, slot_)) && next_.KnowsFp(at_);
+    return frame_ != end_ && RuleCache::CanHold(code) && Plan(cache.Find(code | generation_, slot_)) &&
+           next_.KnowsFp(at_);
   }
   // Looks up the rule of the frame after Advance. Returns false if it is not in the cache, or is of another kind.
   bool LookUp(RuleCache& cache) {
-    const uint64_t code = at_.pc - 1;
-    rule_ = CanLookUp(code) ? cache.FindCaller(code | generation_, slot_) : nullptr;
+    static_assert(!FastPathFrame<Machine>::IsUsual((uint64_t{1} << RuleCache::kAddressBits) + 1));
+    rule_ = frame_ != end_ ? cache.FindCaller((at_.pc - 1) | generation_, slot_) : nullptr;
     return Plan(rule_);
   }
   // Writes the frame that LookUp has stopped before, if that is the root. Returns false, and does nothing, if not.
@@ -69,7 +70,6 @@ class FastPathWalk {
   uint32_t found() const { return static_cast<uint32_t>(frame_ - begin_); }
 
  private:
-  bool CanLookUp(uint64_t code) const { return frame_ != end_ && RuleCache::CanHold(code); }
   // Computes where the caller's registers are.
   bool Plan(const Rule* rule) {
     if (rule == nullptr || !FastPathFrame<Machine>::Is(*rule)) return false;
