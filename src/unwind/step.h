@@ -121,8 +121,7 @@ struct FastPathFrame {
   // Returns false after the instruction of an epilogue that restores fp: then the word at fp_at is below sp.
   bool KnowsFp(const WalkState& at) const { return !at.interrupted || fp_mask == 0 || fp_at >= at.sp; }
 
-  // Returns true for return addresses but 0 and those above 2^48, which no program has that did not explicitly ask for
-  // them.
+  // Returns true for return addresses from 1 to 2^48. Programs have higher ones only if they explicitly ask for them.
   static constexpr bool IsUsual(uint64_t pc) { return (pc - 1) >> 48 == 0; }
 
   // Makes `at` the caller's state. Returns false, with `at` unchanged, if anything is unusual: then Step decides.

@@ -315,7 +315,7 @@ void CompareFastPath() {
     const WalkState before = at;
     const bool leaves = fast.KnowsFp(at) && fast.Advance(stack.bytes(), at);
     if (leaves) REQUIRE(expected.stepped);
-    if (leaves) REQUIRE(FastPathFrame<Machine>::IsUsual(at.pc));
+    if (leaves) REQUIRE(at.pc - 1 < uint64_t{1} << 48);
     const WalkState& wanted = leaves ? expected.at : before;
     REQUIRE(at.pc == wanted.pc);
     REQUIRE(at.sp == wanted.sp);

@@ -1,6 +1,7 @@
 // The walk of a live stack: all code that runs in a signal handler. It allocates nothing, takes no lock and reads no
 // file: rules come from the tables of LiveTables, whose map stays while a walk holds it. FollowFastPath takes nearly
-// all frames, by cached rules of the two most frequent kinds; Advance takes one frame of any kind and returns to it.
+// all frames, by cached rules of the two most frequent kinds, and the root; Advance takes one frame of any kind and
+// returns to it.
 // Before the rules of a module that may be unloaded are used, the walk checks once that it is still there.
 #include <algorithm>
 #include <array>

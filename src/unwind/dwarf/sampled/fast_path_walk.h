@@ -1,5 +1,5 @@
 // The fast path of unwinding, for nearly all frames: the rule is in the cache and of one of the two most frequent
-// kinds. Stops before any other frame, which the slow path then steps over.
+// kinds. Ends at the root, and stops before any other frame, which the slow path then steps over.
 //
 //   Start ──> Advance ──> LookUp ──> Advance ──> LookUp ─┬─ another kind of frame ──> at(), found()
 //                                                        └─ the root ──> TakeRoot
@@ -42,6 +42,7 @@ class FastPathWalk {
   }
   // Looks up the rule of the frame after Advance. Returns false if it is not in the cache, or is of another kind.
   bool LookUp(RuleCache& cache) {
+    // Advance accepts only addresses that the cache can hold.
     static_assert(!FastPathFrame<Machine>::IsUsual((uint64_t{1} << RuleCache::kAddressBits) + 1));
     rule_ = frame_ != end_ ? cache.FindCaller((at_.pc - 1) | generation_, slot_) : nullptr;
     return Plan(rule_);
@@ -57,11 +58,11 @@ class FastPathWalk {
     stack_.Prefetch(next_.caller_at);
     stack_.Prefetch(next_.fp_at);
   }
-  // Writes the frame and moves to its caller. Returns false, and does nothing, if the caller can't be found.
+  // Writes the frame and moves to its caller. Returns false, and stays, if the caller can't be found.
   bool Advance() {
     const uint64_t pc = at_.pc;
     const bool interrupted = at_.interrupted;
-    if (!next_.Advance(stack_, at_)) return false;
+    if (!next_.Advance(stack_, at_)) return rule_ = nullptr, false;
     *frame_++ = {pc, !interrupted, false, false};
     return true;
   }
@@ -83,7 +84,8 @@ class FastPathWalk {
   StackFrame *begin_ = nullptr, *frame_ = nullptr, *end_ = nullptr;
   uint64_t generation_ = 0;  // As the high bits of the cache's keys.
   RuleCache::Slot slot_ = 0;
-  const Rule* rule_ = nullptr;  // That the latest LookUp has found.
+  // What LookUp has found; nullptr if nothing, and after an Advance that failed. Valid until the next RuleCache::Put.
+  const Rule* rule_ = nullptr;
 };
 
 }  // namespace perfkit::unwind

@@ -121,12 +121,12 @@ UnwoundStack Walker::UnwindOne(const Sample& sample, std::span<StackFrame> frame
   do {
     FastPathWalk fast = Load(walk);
     if (!fast.Start(rules_.cache()) || !fast.Advance()) continue;
-    // Here and later the frames are callers: the loop keeps less in registers than one that began at `Start` would.
+    // The loop begins after the first frame: it has callers only, so the compiler keeps fewer values in registers.
     while (fast.LookUp(rules_.cache()) && fast.Advance()) {
     }
-    const bool is_whole = fast.TakeRoot();
+    const bool is_root = fast.TakeRoot();
     Store(fast, walk);
-    if (is_whole) return walk.End(StackEnd::kRoot), Count(walk), walk.found;
+    if (is_root) return walk.End(StackEnd::kRoot), Count(walk), walk.found;
   } while (Advance(walk));
   return walk.found;
 }
@@ -134,9 +134,9 @@ UnwoundStack Walker::UnwindOne(const Sample& sample, std::span<StackFrame> frame
 bool Walker::Turn(Lane& lane) {
   lane.looked_up = lane.looked_up && lane.fast.Advance() && lane.fast.LookUp(rules_.cache());
   if (!lane.looked_up) [[unlikely]] {
-    const bool is_whole = lane.fast.TakeRoot();
+    const bool is_root = lane.fast.TakeRoot();
     Store(lane.fast, lane.walk);
-    if (is_whole) return lane.walk.End(StackEnd::kRoot), Count(lane.walk);
+    if (is_root) return lane.walk.End(StackEnd::kRoot), Count(lane.walk);
     if (!Advance(lane.walk)) return false;
     lane.fast = Load(lane.walk);
     lane.looked_up = lane.fast.Start(rules_.cache());
