@@ -54,7 +54,7 @@ class BaseRenewer {
   }
   // Returns the number of switches up to now. Requires the switch ring.
   uint64_t SwitchesNow() const noexcept { return LoadShared(switch_ring_->page()->data_head) >> switch_shift_; }
-  // Returns the migrations as of the base. A signal handler that renews the base twice replaces them.
+  // Returns the migrations as of the base. Valid until a signal handler has renewed the base twice.
   const MigrationCounter& migrations() const noexcept { return migrations_[in_force_]; }
 
  private:

@@ -60,10 +60,10 @@ void Source::ReadSlow(Snapshot& now) noexcept {
   now.missing = plan_.epoch.missing;
   now.fallback = 0;
   now.ticks = 0;
-  now.epoch = UnknownEpoch();  // Without a page, nothing can be proven.
   now.cpu = Snapshot::kNoCpu;
   now.other_thread = !in_forked_child_ && !IsCountedThread();
   if (in_forked_child_ || now.other_thread) {
+    now.epoch = UnknownEpoch();
     now.missing = all;
     return;
   }
@@ -72,6 +72,7 @@ void Source::ReadSlow(Snapshot& now) noexcept {
     now.cpu = __atomic_load_n(plan_.cpu, __ATOMIC_RELAXED);
     if (HasInlinePart()) ReadInlinePart(now);
   } else {
+    now.epoch = UnknownEpoch();  // Without a page, nothing can be proven.
     ReadMapped(now);  // Only those of the wrapped malloc: all other inline numbers are of events that have a page.
   }
   if (!groups_.empty()) groups_.Read(~user_page_mask_ | now.fallback, now);
@@ -146,7 +147,8 @@ void Source::ReadWithoutBase(Snapshot& now) noexcept {
   ReadUserPagesOrMarkGroups(now);
 }
 
-// If only this reading found a gap, the numbers are missing, because later gaps could not be told from it.
+// If the snapshot does not know of a gap, the numbers are missing: later gaps could not be told from one that only this
+// read has found, and a signal handler may have found one after `now.missing` was taken.
 void Source::ReadMigrations(Snapshot& now) const noexcept {
   MigrationCounter migrations;
   uint32_t version = 0;
@@ -156,11 +158,13 @@ void Source::ReadMigrations(Snapshot& now) const noexcept {
     migrations = base_.migrations();
     std::atomic_signal_fence(std::memory_order_seq_cst);
   } while (plan_.base.version != version);  // A signal handler has renewed the base.
-  const uint32_t gaps = migrations.gaps();
+  const uint32_t known_gaps = now.missing >> detail::kGapShift;
+  bool has_gap = migrations.gaps() != known_gaps;
   migrations.Update(*base_.switch_ring());
+  has_gap = has_gap || migrations.gaps() != known_gaps;
   now.values[plan_.migration_index] = migrations.migrations();
   now.fallback |= 1u << plan_.migration_index;
-  if (migrations.gaps() != gaps) now.missing |= gapped() | detail::kMaxGaps << detail::kGapShift;
+  if (has_gap) now.missing |= gapped() | detail::kMaxGaps << detail::kGapShift;
 }
 
 // An event whose counter register cannot be read now has its number from the group: ReadSlow looks at `fallback`.

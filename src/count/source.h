@@ -68,7 +68,7 @@ class Source {
   friend class SourceBuilder;
 
   bool IsCountedThread() const noexcept;
-  // Returns an epoch that differs from all others. One instruction makes it: a signal handler that reads gets another.
+  // Returns an epoch that differs from all others. Atomic, so that a signal handler that reads in between gets another.
   uint32_t UnknownEpoch() noexcept { return __atomic_sub_fetch(&unknown_epoch_, 1, __ATOMIC_RELAXED); }
   void ReadMapped(Snapshot& now) const noexcept;
   void ReadInlinePart(Snapshot& now) noexcept;

@@ -1,6 +1,6 @@
 // Reads that are interrupted by a signal handler, at any instruction of theirs. The handler reads, too, or leaves by a
 // jump: what is read then and later is right.
-#include <setjmp.h>
+#include <errno.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +9,7 @@
 
 #include "tests/count/sets.h"
 #include "tests/support/cpus.h"
+#include "tests/support/fake_kernel.h"
 #include "tests/support/measurement.h"
 #include "tests/support/single_step.h"
 #include "tests/support/skip.h"
@@ -134,6 +135,35 @@ TEST_CASE("no two reads without a page have one epoch, one in a signal handler o
   }
   CHECK(at > 20);
   CHECK(equal == 0);
+}
+
+TEST_CASE("a read without a base counts no migrations over a gap that a signal handler finds meanwhile",
+          "[jump][law]") {
+  if (!testing::kHasSingleSteps) SKIP_TEST("there are no single steps here");
+  testing::FakeKernel fake;
+  CounterOptions options;
+  options.user_only = true;
+  const CounterSet set = MustOpen(std::array{EventSpec(event::kCpuMigrations), EventSpec(event::kTaskClock)}, options);
+  constexpr int kMoreThanTheRingHolds = 1100;
+  constexpr uint32_t kMost = 3000, kStride = 7;
+  Snapshot begin, end;
+  uint32_t at = 1, counted = 0;
+  for (bool interrupted = true; at < kMost && interrupted; at += kStride) {
+    set.Read(begin);
+    for (int i = 0; i < kMoreThanTheRingHolds; ++i) testing::SwitchAway();
+    fake.FailNth(1, EIO, testing::Call::kRead);  // There is no base if the clock can't be read.
+    interrupted = false;
+    const auto read_too = [&] {
+      Snapshot in_handler;
+      set.Read(in_handler);
+      interrupted = true;
+    };
+    testing::InterruptAt(at, read_too, [&] { set.Read(end); });
+    fake.Forgive();
+    counted += set.Difference(begin, end, 0).validity.counted();
+  }
+  CHECK(at > 100);
+  CHECK(counted == 0);
 }
 
 std::array<Snapshot, 512> g_reads;
