@@ -102,7 +102,7 @@ function(perfkit_unit_test module)
   # Some hypervisors lose a process's breakpoints, or send it a trap of another one, while another process is stepped.
   set(lock "")
   foreach(source IN LISTS arg_SOURCES)
-    file(STRINGS "${source}" found REGEX "kTrapFlag|[Ss]tepper|[Bb]reakpoint|\"mem:" LIMIT_COUNT 1)
+    file(STRINGS "${source}" found REGEX "kTrapFlag|single_step|[Ss]tepper|[Bb]reakpoint|\"mem:" LIMIT_COUNT 1)
     if(found)
       set(lock RESOURCE_LOCK debug_registers)
       set_property(GLOBAL APPEND PROPERTY PERFKIT_DEBUGGING_TEST_PROGRAMS ${target})

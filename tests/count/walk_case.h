@@ -81,7 +81,7 @@ struct Step {
   };
   Kind kind;
   uint32_t amount;
-  // A handler reads the set, too, after that many instructions of the reading that ends the step; 0: none does.
+  // Number of instructions of the reading that ends the step, after which a handler reads the set, too; 0: no handler.
   uint32_t interrupted_at = 0;
 };
 
@@ -150,7 +150,8 @@ inline Refusal AnyRefusal(Dice& dice) {
   return never_ends ? Refusal{} : any;
 }
 
-// An instruction of a read: mostly of one in place, which has a few hundred, and twice as many that renew its base.
+// A number of instructions of a read. A read in place has a few hundred, and twice as many if it renews its base; one
+// by the kernel has more.
 inline uint32_t AnyInstruction(Dice& dice) { return static_cast<uint32_t>(1 + dice.Below(dice.OneIn(4) ? 3000 : 700)); }
 
 // Moves the thread before, in and after a gap in the records of switches, from which migrations are counted. Nothing is

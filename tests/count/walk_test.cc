@@ -56,8 +56,8 @@ void ReadInHandler() {
   testing::SignalStorm::Leave(g_out_of_read);
 }
 
-// Reads once; or until a signal ends it in the middle.
-__attribute__((noinline)) void ReadUntilJump(const CounterSet& set, bool jumps) {
+// Reads once; if `jumps`, until a signal handler jumps out of a read. Both with one stack address: Walker::Jump.
+__attribute__((noinline)) void ReadUntilJump(const CounterSet& set, const volatile bool& jumps) {
   Snapshot scratch;
   if (sigsetjmp(g_out_of_read, 1) != 0) return;
   g_jumps = jumps;
@@ -67,14 +67,13 @@ __attribute__((noinline)) void ReadUntilJump(const CounterSet& set, bool jumps) 
 }
 
 // Reads, and leaves the read after that many instructions.
-__attribute__((noinline)) void LeaveRead(const CounterSet& set, uint32_t instructions) {
+__attribute__((noinline)) void LeaveRead(const CounterSet& set, const volatile uint32_t& instructions) {
   Snapshot scratch;
   testing::LeaveAt(instructions, [&] { set.Read(scratch); });
 }
 
 // What the kernel refuses at Open, and how many calls there were.
-uint64_t g_no_mapping = 0, g_no_event = 0;
-uint64_t g_mappings = 0, g_events = 0;
+uint64_t g_no_mapping = 0, g_no_event = 0, g_mappings = 0, g_events = 0;
 
 bool IsRefused(uint64_t mask, uint64_t& calls) { return calls++ < 64 && (mask >> (calls - 1) & 1) != 0; }
 
@@ -185,8 +184,9 @@ class Walker {
       } else if (cpus_.has_both() && walk_.whose != Whose::kCpu && !other_.exists()) {
         Move(1, controls);
       }
-      TakeMoment(controls, within.emplace(), [&](Snapshot& now) { return set.Read(now), 0; });
-      // By single steps, which draw out the read of the clock, too.
+      within.emplace().longest_ns = moment.longest_ns;
+      TakeMoment(controls, *within, [&](Snapshot& now) { return set.Read(now), 0; });
+      // The single steps up to here also drew out the read of the clock.
       within->longest_ns = std::max(within->longest_ns, interrupted_at_ns - begun_ns);
       interrupted_ns = testing::NowNs() - interrupted_at_ns;
     };
@@ -324,19 +324,23 @@ class Walker {
     if (!fine) wrong_ = "the child of a fork has counts, or ended";
   }
 
-  // A jump out of the writing of the base leaves it unusable until a read with the same stack address writes it. An
-  // even amount has one.
+  // A jump out of the code that writes the base leaves it unusable until a read with the same stack address writes it.
+  // If the amount is even, such a read follows.
   void Jump(const CounterSet& set, const Step& step) {
     if (testing::kHandlersUnseen) return;  // ThreadSanitizer delays signals.
     const bool repairs = step.amount % 2 == 0;
     if (step.interrupted_at != 0) {
-      LeaveRead(set, step.interrupted_at);
-      if (repairs) LeaveRead(set, ~uint32_t{0});
+      volatile uint32_t instructions = step.interrupted_at;
+      LeaveRead(set, instructions);
+      instructions = ~uint32_t{0};
+      if (repairs) LeaveRead(set, instructions);
     } else {
       std::optional<testing::SignalStorm> signals;
       if (!walk_.signals) signals.emplace(ReadInHandler, kBetweenReadsUs);
-      ReadUntilJump(set, true);
-      if (repairs) ReadUntilJump(set, false);
+      volatile bool jumps = true;
+      ReadUntilJump(set, jumps);
+      jumps = false;
+      if (repairs) ReadUntilJump(set, jumps);
     }
     has_base_ = has_base_ && repairs;
   }

@@ -37,6 +37,9 @@ mutant(jump_ends_the_base FILE src/count/base_renewer.h TEST count_test CASES "[
        TO [[  if ((plan.base.version & 1) != 0) return false;
   base.version = plan.base.version |= 1;]]
        SAYS "After a jump out of a read the base is never renewed: reads are slow, and migrations end with the next gap.")
+mutant(older_base_replaces_a_handlers FILE src/count/base_renewer.h TEST count_test CASES "[walk]~[.heavy]"
+       FROM [[if (is_latest) Commit(base, epoch]] TO [[if (is_latest || expected != base.version) Commit(base, epoch]]
+       SAYS "A signal handler that reads during the renewal of the base sets the clock ahead by its own time.")
 mutant(half_a_base_is_used FILE src/count/base_renewer.h TEST count_test CASES "[walk]~[.heavy]"
        FROM [[  detail::ClockBase base;
   const auto here]]

@@ -1,5 +1,5 @@
-// Single steps: a handler after each instruction of a piece of code, so that it meets each half-changed state. Random
-// signals rarely come between two instructions that are next to each other.
+// Runs a handler after each instruction of a piece of code, so that it meets each half-changed state. Random signals
+// rarely come between two instructions that are next to each other.
 #pragma once
 
 #include <errno.h>
@@ -24,7 +24,7 @@ inline constexpr bool kHasSingleSteps = !kHandlersUnseen;
 inline constexpr bool kHasSingleSteps = false;
 #endif
 
-// As long as it lives, SIGTRAP is its own. Only one at a time.
+// Handles SIGTRAP during its lifetime. Only one may exist at a time.
 class SingleSteps {
  public:
   // `at_step` runs in a handler after each instruction of Over, and returns true for another step. It may also leave by
@@ -40,7 +40,7 @@ class SingleSteps {
   SingleSteps(const SingleSteps&) = delete;
   SingleSteps& operator=(const SingleSteps&) = delete;
 
-  // Runs `body`; in steps, where kHasSingleSteps.
+  // Runs `body`; in single steps if kHasSingleSteps.
   template <class Body>
   static void Over(Body&& body) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -72,7 +72,8 @@ class SingleSteps {
   struct sigaction before_ {};
 };
 
-// Runs `body`; and `work` in a handler after that many instructions of it, at least 1, if it has so many.
+// Runs `body`, and runs `work` in a handler once `body` has executed that many instructions (at least 1). Does not run
+// `work` if `body` has fewer.
 template <class Work, class Body>
 void InterruptAt(uint32_t instructions, Work&& work, Body&& body) {
   static volatile uint32_t left;

@@ -36,8 +36,8 @@ struct ZoneMove {
   };
   Kind kind = Kind::kTouch;
   uint32_t amount = 1;  // A name, pages, switches.
-  // Of an interrupted walk: a handler has a zone, too, after that many instructions of the call that enters or leaves a
-  // zone, or ends the frame; 0: none has.
+  // Of an interrupted walk: number of instructions of the call that enters or leaves a zone, or ends the frame, after
+  // which a handler has a zone, too; 0: no handler.
   uint32_t interrupted_at = 0;
 };
 

@@ -125,7 +125,7 @@ class ZoneWalker {
   // Calls `body`, which a handler interrupts if the move says so.
   template <class Body>
   void Interruptible(Body&& body) {
-    if (interrupted_at_ == 0) return body();
+    if (interrupted_at_ == 0 || !walk_.interrupted) return body();
     testing::InterruptAt(interrupted_at_, ZoneInHandler, body);
   }
 
@@ -365,6 +365,9 @@ void WalkZonesFor(uint64_t seconds) {
     shrinker.Try([](ZoneWalk& less) { less.no_mapping = 0; });
     shrinker.Try([](ZoneWalk& less) { less.interrupted = false; });
     shrinker.Try([](ZoneWalk& less) { less.all_hitches = false; });
+    shrinker.Try([](ZoneWalk& less) {
+      for (ZoneMove& move : less.moves) move.interrupted_at = 0;
+    });
     shrinker.TryWithout(&ZoneWalk::moves);
   });
 }
