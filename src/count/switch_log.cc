@@ -58,10 +58,12 @@ void MigrationCounter::Update(const open::LiveRing& ring) {
   const std::span<const std::byte> data = ring.data();
   if (gaps_ == detail::kMaxGaps) return;
   // Keeps a distance of one record: the kernel may be writing that one.
-  if (head - position_ > data.size() - sizeof(SwitchRecord)) {
+  const uint64_t room = data.size() - sizeof(SwitchRecord);
+  if (head - position_ > room) {
     SkipTo(head, data);
     return;
   }
+  const MigrationCounter before = *this;
   while (position_ < head) {
     position_ += sizeof(SwitchRecord);
     const SwitchRecord record = RecordBefore(position_, data);
@@ -73,6 +75,11 @@ void MigrationCounter::Update(const open::LiveRing& ring) {
     if (!record.is_out() && cpu_ != ~0u && record.cpu != cpu_) ++migrations_;
     cpu_ = record.cpu;
   }
+  const uint64_t head_now = ring.head();
+  if (head_now - before.position_ <= room) return;
+  // The thread was switched so often meanwhile that what was read here may have been overwritten before.
+  *this = before;
+  SkipTo(head_now, data);
 }
 
 }  // namespace perfkit::count

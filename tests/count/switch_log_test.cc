@@ -10,6 +10,7 @@
 #include "tests/count/sets.h"
 #include "tests/support/cpus.h"
 #include "tests/support/fake_kernel.h"
+#include "tests/support/single_step.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
 
@@ -90,6 +91,36 @@ void CheckSwitches(const CounterSet& set, size_t i) {
     REQUIRE(count.validity.counted());
     CHECK(count.value >= at_least);
     CHECK(count.value <= at_most);
+  }
+}
+
+TEST_CASE("records that are overwritten while they are read are a gap", "[switch_log][law]") {
+  const testing::TwoCpus cpus;
+  if (!cpus.has_both()) SKIP_TEST("this takes two CPUs");
+  if (!testing::kHasSingleSteps) SKIP_TEST("there are no single steps here");
+  const sys::LazyRights rights;
+  const auto ring = count::OpenSwitchRing(true, rights);
+  if (!ring.ok()) SKIP_TEST(ring.status().ToString());
+  for (const uint32_t at : {200, 1000, 3000}) {
+    CAPTURE(at);
+    count::MigrationCounter counter;
+    cpus.MoveTo(0);
+    counter.Start(*ring, static_cast<uint32_t>(cpus.cpu(0)));
+    testing::SwitchAway(count::kSwitchesInRing / 2);
+    for (const int which : {1, 0, 1}) cpus.MoveTo(which);
+    bool interrupted = false;
+    const auto overwrite = [&] {
+      testing::SwitchAway(count::kSwitchesInRing);
+      interrupted = true;
+    };
+    testing::InterruptAt(at, overwrite, [&] { counter.Update(*ring); });
+    REQUIRE(interrupted);
+    CHECK(counter.gaps() == 1);
+    // And what begins after it is counted.
+    const uint64_t before = counter.migrations();
+    cpus.MoveTo(0);
+    counter.Update(*ring);
+    CHECK(counter.migrations() == before + 1);
   }
 }
 
