@@ -30,7 +30,7 @@ __attribute__((noinline)) bool ReadAndLeave(const CounterSet& set, uint32_t inst
 TEST_CASE("a jump out of a read, wherever it was, makes no later number wrong", "[jump][measurement]") {
   const testing::TwoCpus cpus;
   if (!cpus.has_both()) SKIP_TEST("this takes two CPUs");
-  if (!testing::kHasSingleSteps) SKIP_TEST("there are no single steps here");
+  if (!testing::kHasSingleSteps) SKIP_TEST(testing::kNoSingleSteps);
   CounterOptions options;
   options.user_only = true;
   const CounterSet set = MustOpen(std::array{EventSpec(event::kTaskClock), EventSpec(event::kCpuMigrations)}, options);
@@ -82,7 +82,7 @@ bool NoteWhenWritten() {
 
 TEST_CASE("the base of a signal handler is not replaced by the older one of the read that it interrupts",
           "[jump][law]") {
-  if (!testing::kHasSingleSteps) SKIP_TEST("there are no single steps here");
+  if (!testing::kHasSingleSteps) SKIP_TEST(testing::kNoSingleSteps);
   const CounterSet set = MustOpen(std::array{EventSpec(event::kTaskClock)}, Only(ReadPath::kThreadClock));
   g_read_set = &set;
   Snapshot now;
@@ -113,7 +113,7 @@ TEST_CASE("the base of a signal handler is not replaced by the older one of the 
 }
 
 TEST_CASE("no two reads without a page have one epoch, one in a signal handler of the other", "[jump][law]") {
-  if (!testing::kHasSingleSteps) SKIP_TEST("there are no single steps here");
+  if (!testing::kHasSingleSteps) SKIP_TEST(testing::kNoSingleSteps);
   const auto set = CounterSet::Open({event::kPageFaults}, Target::Thread(gettid()), Only(ReadPath::kGroupRead));
   REQUIRE(set.ok());
   constexpr uint32_t kMost = 400;  // More than there are before and after the group's read.
@@ -139,7 +139,7 @@ TEST_CASE("no two reads without a page have one epoch, one in a signal handler o
 
 TEST_CASE("a read without a base counts no migrations over a gap that a signal handler finds meanwhile",
           "[jump][law]") {
-  if (!testing::kHasSingleSteps) SKIP_TEST("there are no single steps here");
+  if (!testing::kHasSingleSteps) SKIP_TEST(testing::kNoSingleSteps);
   testing::FakeKernel fake;
   CounterOptions options;
   options.user_only = true;
@@ -176,7 +176,7 @@ bool ReadWhileWritten() {
 }
 
 TEST_CASE("a read while a base is written counts no migrations over a gap", "[jump][law]") {
-  if (!testing::kHasSingleSteps) SKIP_TEST("there are no single steps here");
+  if (!testing::kHasSingleSteps) SKIP_TEST(testing::kNoSingleSteps);
   CounterOptions options;
   options.user_only = true;
   const CounterSet set = MustOpen(std::array{EventSpec(event::kCpuMigrations), EventSpec(event::kTaskClock)}, options);

@@ -97,7 +97,7 @@ void CheckSwitches(const CounterSet& set, size_t i) {
 TEST_CASE("records that are overwritten while they are read are a gap", "[switch_log][law]") {
   const testing::TwoCpus cpus;
   if (!cpus.has_both()) SKIP_TEST("this takes two CPUs");
-  if (!testing::kHasSingleSteps) SKIP_TEST("there are no single steps here");
+  if (!testing::kHasSingleSteps) SKIP_TEST(testing::kNoSingleSteps);
   const sys::LazyRights rights;
   const auto ring = count::OpenSwitchRing(true, rights);
   if (!ring.ok()) SKIP_TEST(ring.status().ToString());

@@ -92,6 +92,15 @@ struct Refusal {
   int error = 0;  // 0: nothing is refused
 };
 
+inline void Fail(testing::FakeKernel& fake, const Refusal& refusal) {
+  if (refusal.error == 0) return;
+  if (refusal.nth == 0) {
+    fake.FailAll(refusal.call, refusal.error);
+  } else {
+    fake.FailNth(refusal.nth, refusal.error, refusal.call);
+  }
+}
+
 // Whose events are counted. All but the last three: those of the thread that walks, by different targets.
 enum class Whose : uint8_t { kThisThread, kOwnTid, kOwnPid, kAllThreads, kOtherThread, kOtherProcess, kCpu };
 
@@ -168,14 +177,16 @@ inline Walk GapWalk(Dice& dice) {
   return walk;
 }
 
-// Interrupts reads that have to renew the base of their clock, at one instruction after the other. Nothing is refused.
+// Interrupts reads that have to renew the base of their clock, or jumps out of them, at one instruction after the
+// other. Nothing is refused. A jump that has left the base unusable makes migrations end with the next gap.
 inline Walk StepWalk(Dice& dice) {
   using Kind = Step::Kind;
-  Walk walk{.events = {"task-clock", EventText(dice.OneOf(kEvents))}};
+  Walk walk{.events = {"task-clock", "cpu-migrations", EventText(dice.OneOf(kEvents))}};
   walk.options.only_path = ReadPath::kThreadClock;
-  const Kind kind = dice.OneIn(4) ? Kind::kMove : Kind::kSwitchAway;
+  const Kind kind = dice.OneIn(2) ? Kind::kJump : dice.OneIn(4) ? Kind::kMove : Kind::kSwitchAway;
   const uint32_t first = AnyInstruction(dice);
-  for (uint32_t i = 0; i < 16; ++i) walk.steps.push_back({kind, 1, first + i});
+  for (uint32_t i = 0; i < 32; ++i) walk.steps.push_back({kind, 2, first + i});
+  if (kind == Kind::kJump) walk.steps.insert(walk.steps.end(), {{Kind::kSwitchOften, 1}, {Kind::kMove, 1}});
   return walk;
 }
 
@@ -185,7 +196,7 @@ inline Walk WalkOf(uint64_t seed) {
                               Whose::kOtherProcess, Whose::kOtherProcess, Whose::kCpu};
   Dice dice(seed);
   if (dice.OneIn(24)) return GapWalk(dice);
-  if (testing::kHasSingleSteps && dice.OneIn(24)) return StepWalk(dice);
+  if (testing::kHasSingleSteps && dice.OneIn(12)) return StepWalk(dice);
   Walk walk;
   const size_t events = 1 + dice.Below(dice.OneIn(4) ? kMaxEvents : 4);
   for (size_t i = 0; i < events; ++i) walk.events.push_back(EventText(dice.OneOf(kEvents)));

@@ -89,15 +89,6 @@ int RefuseEvents(const sys::PerfEventAttr* attr, pid_t pid, int cpu, int group, 
 // From the end of one read to the next: however slow a read of a full ring is, the thread makes progress.
 constexpr long kBetweenReadsUs = 300;
 
-void Fail(FakeKernel& fake, const Refusal& refusal) {
-  if (refusal.error == 0) return;
-  if (refusal.nth == 0) {
-    fake.FailAll(refusal.call, refusal.error);
-  } else {
-    fake.FailNth(refusal.nth, refusal.error, refusal.call);
-  }
-}
-
 // The thread runs on one CPU at a time, which it is moved from and to on purpose only: so its migrations are known.
 class Walker {
  public:
@@ -330,6 +321,7 @@ class Walker {
     if (testing::kHandlersUnseen) return;  // ThreadSanitizer delays signals.
     const bool repairs = step.amount % 2 == 0;
     if (step.interrupted_at != 0) {
+      testing::SwitchAway();  // The read has to renew the base.
       volatile uint32_t instructions = step.interrupted_at;
       LeaveRead(set, instructions);
       instructions = ~uint32_t{0};

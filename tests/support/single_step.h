@@ -24,6 +24,9 @@ inline constexpr bool kHasSingleSteps = !kHandlersUnseen;
 inline constexpr bool kHasSingleSteps = false;
 #endif
 
+// Why there are none.
+inline constexpr const char* kNoSingleSteps = kHandlersUnseen ? "ThreadSanitizer delays signals" : "x86-64 only";
+
 // Handles SIGTRAP during its lifetime. Only one may exist at a time.
 class SingleSteps {
  public:

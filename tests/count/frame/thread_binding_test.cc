@@ -112,7 +112,7 @@ bool UseBinding() {
 }
 
 TEST_CASE("binding: a handler that uses another instance, at any instruction, changes no result", "[signals]") {
-  if (!testing::kHasSingleSteps) SKIP_TEST("there are no single steps here");
+  if (!testing::kHasSingleSteps) SKIP_TEST(testing::kNoSingleSteps);
   int destroyed = 0;
   int states[2] = {};
   std::shared_ptr<Instance> instances[2];
