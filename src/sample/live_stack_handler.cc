@@ -105,6 +105,8 @@ PERFKIT_IN_HANDLER void LiveStackHandler::Guard(pid_t tid, uint32_t number, bool
 PERFKIT_IN_HANDLER void LiveStackHandler::OnSample(void* self, uint32_t number, bool stale,
                                                    const ucontext_t& registers) {
   auto& handler = *static_cast<LiveStackHandler*>(self);
+  // A system call each time, on purpose: if system calls are sampled, its signal is stale, and Guard can notice that
+  // the thread does not advance. The signal of the handler's sigreturn is not stale.
   const pid_t tid = sys::HandlerTid();
   const uint64_t now = handler.Now();
   // From here on each return has counted the signal, or has left a record.
