@@ -21,16 +21,19 @@ mutant(unknown_cpu_is_a_migration FILE src/count/switch_log.cc TEST count_test C
        SURVIVES "not killed yet: takes a thread whose CPU is not known when counting starts (no rseq)"
        SAYS "The first switch of a thread counts as a migration.")
 mutant(record_under_way_is_read FILE src/count/switch_log.cc TEST count_test CASES "[switch_log]"
-       FROM [[if (head - position_ > data.size() - sizeof(SwitchRecord)) {]] TO [[if (head - position_ > data.size() + sizeof(SwitchRecord)) {]]
+       FROM [[if (head - position_ > room) {]] TO [[if (head - position_ > room + 2 * sizeof(SwitchRecord)) {]]
        SURVIVES "not killed yet: takes a ring that is full to the last record at the moment of a read"
        SAYS "An overwritten switch record is counted.")
 mutant(switches_out_are_migrations FILE src/count/switch_log.cc TEST count_test CASES "[switch_log]"
        FROM [[    cpu_ = record.cpu;
   }
-}]]
+  const uint64_t head_now]]
        TO [[  }
-}]]
+  const uint64_t head_now]]
        SAYS "After one migration each switch counts as one.")
+mutant(overwritten_records_are_read FILE src/count/switch_log.cc TEST count_test CASES "[switch_log]"
+       FROM [[if (head_now - before.position_ <= room) return;]] TO [[if (head_now >= before.position_) return;]]
+       SAYS "A thread that is switched often during a read lacks migrations in a count that is called exact.")
 mutant(major_faults_dropped FILE src/count/usage.cc TEST count_test CASES "[refused_read]"
        FROM [[= minor + major;]] TO [[= minor;]]
        SAYS "Where perf is forbidden, page faults lack those that waited for the disk.")
