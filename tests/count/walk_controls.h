@@ -158,6 +158,10 @@ void TakeMoment(const Controls& controls, Moment& moment, Read&& read) {
   moment.after = controls.Read();
 }
 
+inline void TakeMoment(const CounterSet& set, const Controls& controls, Moment& moment) {
+  TakeMoment(controls, moment, [&](Snapshot& now) { return set.Read(now), uint64_t{0}; });
+}
+
 inline long Switches(const rusage& usage) { return usage.ru_nvcsw + usage.ru_nivcsw; }
 
 inline constexpr std::string_view kMayBeHost = "a clock: ";

@@ -144,13 +144,13 @@ class Walker {
     std::vector<std::optional<Moment>> within(moments.size());
     g_longest_in_handler_ns = 0;
     g_set = walk_.signals ? &set : nullptr;
-    TakeMoment(controls, moments[0], [&](Snapshot& now) { return set.Read(now), 0; });
+    TakeMoment(set, controls, moments[0]);
     for (size_t k = 0; k < walk_.steps.size(); ++k) {
       Do(walk_.steps[k], set, controls);
       if (k + 1 == walk_.steps.size()) Fail(fake_, walk_.at_read);
       moments[k + 1].longest_ns = std::max(moments[k].longest_ns, g_longest_in_handler_ns.load());
       if (walk_.steps[k].interrupted_at == 0) {
-        TakeMoment(controls, moments[k + 1], [&](Snapshot& now) { return set.Read(now), 0; });
+        TakeMoment(set, controls, moments[k + 1]);
       } else {
         TakeInterrupted(set, controls, walk_.steps[k].interrupted_at, moments[k + 1], within[k + 1]);
       }
@@ -176,7 +176,7 @@ class Walker {
         Move(1, controls);
       }
       within.emplace().longest_ns = moment.longest_ns;
-      TakeMoment(controls, *within, [&](Snapshot& now) { return set.Read(now), 0; });
+      TakeMoment(set, controls, *within);
       // The single steps up to here also drew out the read of the clock.
       within->longest_ns = std::max(within->longest_ns, interrupted_at_ns - begun_ns);
       interrupted_ns = testing::NowNs() - interrupted_at_ns;

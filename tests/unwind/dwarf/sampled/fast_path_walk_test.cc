@@ -23,6 +23,15 @@ struct TwoFrames {
     const StackBytes stack(kSp, std::as_bytes(std::span(words)));
     return {WalkState{.pc = kPc, .sp = kSp, .fp = 0}, stack, frames, 0, kGeneration};
   }
+  // Returns a walk at the second frame, whose rule is of that kind; it is not looked up yet.
+  FastPathWalk AtSecond(RuleKind kind) {
+    Put(kPc, RuleKind::kSp);
+    Put(kPc + 0xff, kind);
+    FastPathWalk walk = Walk();
+    REQUIRE(walk.Start(*cache));
+    REQUIRE(walk.Advance());
+    return walk;
+  }
   void Put(uint64_t code, RuleKind kind) {
     cache->Put(RuleCache::KeyOf(code, kGeneration), {.offset = 16, .slot = -1, .kind = kind});
   }
@@ -30,11 +39,7 @@ struct TwoFrames {
 
 TEST_CASE("the root is written once, with the frames before it", "[fast_path]") {
   TwoFrames two;
-  two.Put(kPc, RuleKind::kSp);
-  two.Put(kPc + 0xff, RuleKind::kRoot);
-  FastPathWalk walk = two.Walk();
-  REQUIRE(walk.Start(*two.cache));
-  REQUIRE(walk.Advance());
+  FastPathWalk walk = two.AtSecond(RuleKind::kRoot);
   CHECK_FALSE(walk.LookUp(*two.cache));
   CHECK(walk.TakeRoot());
   CHECK(walk.found() == 2);
@@ -44,11 +49,7 @@ TEST_CASE("the root is written once, with the frames before it", "[fast_path]") 
 
 TEST_CASE("a frame whose words are missing is no root, whatever is put into the cache meanwhile", "[fast_path]") {
   TwoFrames two;
-  two.Put(kPc, RuleKind::kSp);
-  two.Put(kPc + 0xff, RuleKind::kSp);
-  FastPathWalk walk = two.Walk();
-  REQUIRE(walk.Start(*two.cache));
-  REQUIRE(walk.Advance());
+  FastPathWalk walk = two.AtSecond(RuleKind::kSp);
   REQUIRE(walk.LookUp(*two.cache));
   // As another lane's walk does. These are enough for all entries.
   for (uint64_t code = 0; code < 100'000; ++code) two.Put(0x500000 + code, RuleKind::kRoot);
@@ -62,11 +63,7 @@ TEST_CASE("other frames than the root are not written by TakeRoot", "[fast_path]
   for (const RuleKind kind : {RuleKind::kNone, RuleKind::kPlt, RuleKind::kSignal, RuleKind::kSlow, RuleKind::kClearsFp,
                               RuleKind::kInstalls}) {
     TwoFrames two;
-    two.Put(kPc, RuleKind::kSp);
-    two.Put(kPc + 0xff, kind);
-    FastPathWalk walk = two.Walk();
-    REQUIRE(walk.Start(*two.cache));
-    REQUIRE(walk.Advance());
+    FastPathWalk walk = two.AtSecond(kind);
     CHECK_FALSE(walk.LookUp(*two.cache));
     CHECK_FALSE(walk.TakeRoot());
     CHECK(walk.found() == 1);
