@@ -39,7 +39,7 @@ using testing::FakeKernel;
 const CounterSet* volatile g_set = nullptr;
 volatile sig_atomic_t g_jumps = 0;
 sigjmp_buf g_out_of_read;
-std::atomic<uint64_t> g_longest_in_handler_ns = 0;
+std::atomic<uint64_t> g_longest_ns = 0;  // Time that a read took, but for the readings of the moments.
 
 void ReadInHandler() {
   const CounterSet* const set = g_set;
@@ -48,7 +48,7 @@ void ReadInHandler() {
     Snapshot now;
     const uint64_t begun_ns = testing::NowNs();
     set->Read(now);
-    g_longest_in_handler_ns = std::max(g_longest_in_handler_ns.load(), testing::NowNs() - begun_ns);
+    g_longest_ns = std::max(g_longest_ns.load(), testing::NowNs() - begun_ns);
   }
   errno = error;
   if (g_jumps == 0) return;
@@ -66,7 +66,7 @@ __attribute__((noinline)) void ReadUntilJump(const CounterSet& set, const volati
   } while (jumps);
 }
 
-// Reads, and leaves the read after that many instructions.
+// Reads, and leaves the read after that many instructions; 0: does not leave it.
 __attribute__((noinline)) void LeaveRead(const CounterSet& set, const volatile uint32_t& instructions) {
   Snapshot scratch;
   testing::LeaveAt(instructions, [&] { set.Read(scratch); });
@@ -142,13 +142,13 @@ class Walker {
     testing::SwitchAway();  // perf counts a migration of before only at the next switch
     std::vector<Moment> moments(walk_.steps.size() + 1);
     std::vector<std::optional<Moment>> within(moments.size());
-    g_longest_in_handler_ns = 0;
+    g_longest_ns = 0;
     g_set = walk_.signals ? &set : nullptr;
     TakeMoment(set, controls, moments[0]);
     for (size_t k = 0; k < walk_.steps.size(); ++k) {
       Do(walk_.steps[k], set, controls);
       if (k + 1 == walk_.steps.size()) Fail(fake_, walk_.at_read);
-      moments[k + 1].longest_ns = std::max(moments[k].longest_ns, g_longest_in_handler_ns.load());
+      moments[k + 1].longest_ns = std::max(moments[k].longest_ns, g_longest_ns.load());
       if (walk_.steps[k].interrupted_at == 0) {
         TakeMoment(set, controls, moments[k + 1]);
       } else {
@@ -323,8 +323,11 @@ class Walker {
     if (step.interrupted_at != 0) {
       testing::SwitchAway();  // The read has to renew the base.
       volatile uint32_t instructions = step.interrupted_at;
+      const uint64_t begun_ns = testing::NowNs();
       LeaveRead(set, instructions);
-      instructions = ~uint32_t{0};
+      // The base may be from this read, whose single steps drew it out.
+      g_longest_ns = std::max(g_longest_ns.load(), testing::NowNs() - begun_ns);
+      instructions = 0;
       if (repairs) LeaveRead(set, instructions);
     } else {
       std::optional<testing::SignalStorm> signals;

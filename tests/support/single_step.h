@@ -92,13 +92,15 @@ void InterruptAt(uint32_t instructions, Work&& work, Body&& body) {
   SingleSteps::Over(body);
 }
 
-// Runs `body`, but leaves it by a jump after that many instructions. Returns false if it was over before.
+// Runs `body`, but leaves it by a jump after that many instructions; 0: does not leave it. Returns false if it was over
+// before.
 template <class Body>
 bool LeaveAt(uint32_t instructions, Body&& body) {
   static volatile uint32_t left;
   static sigjmp_buf out;
   left = instructions;
   const SingleSteps steps([] {
+    if (left == 0) return false;
     left = left - 1;
     if (left == 0) siglongjmp(out, 1);
     return true;
