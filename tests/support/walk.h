@@ -23,8 +23,9 @@
 
 namespace perfkit::walk {
 
-// How long a walk takes, in seconds: in each run of the suite, and under the label `heavy`.
-inline constexpr uint64_t kUsualSeconds = 2, kHeavySeconds = 3600;
+// How long a walk takes, in seconds: in each run of the suite, and under the label `heavy`; and the shrinking of a case
+// that fails, at most.
+inline constexpr uint64_t kUsualSeconds = 2, kHeavySeconds = 3600, kShrinkSeconds = 60;
 
 inline std::optional<uint64_t> NumberFrom(const char* variable) {
   const char* const text = std::getenv(variable);
@@ -65,7 +66,7 @@ class Shrinker {
  private:
   // What fails once in a few tries fails.
   bool Fails(const Case& less) {
-    for (int tries = 0; tries < 5; ++tries) {
+    for (int tries = 0; tries < 5 && testing::NowNs() < end_ns_; ++tries) {
       const std::string wrong = run_(less);
       if (wrong.empty()) continue;
       wrong_ = wrong;
@@ -77,6 +78,7 @@ class Shrinker {
   Case case_;
   std::string wrong_;  // What was wrong with it.
   Run& run_;
+  uint64_t end_ns_ = testing::NowNs() + kShrinkSeconds * uint64_t{1'000'000'000};
 };
 
 // Runs the cases make(seed) of consecutive seeds for `seconds`, unless the environment says something else. Of one that
@@ -90,7 +92,7 @@ std::string FirstFailure(uint64_t seconds, const char* what, Make make, Run run,
   for (uint64_t seed = only.value_or(std::random_device()()); walks == 0 || testing::NowNs() < end_ns; ++seed) {
     const auto first = make(seed);
     if (const std::string wrong = run(first); !wrong.empty()) {
-      std::printf("%s: seed %lu fails, and is shrunk\n", what, seed);
+      std::printf("%s: seed %lu fails, and is shrunk: %s\n", what, seed, wrong.c_str());
       std::fflush(stdout);
       Shrinker shrinker(first, wrong, run);
       shrink(shrinker);
