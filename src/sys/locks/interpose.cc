@@ -32,6 +32,10 @@
 
 #if !defined(__GLIBC__) || PERFKIT_SANITIZED
 
+namespace perfkit::sys::locks {
+void OnRecordingChanged() noexcept {}
+}  // namespace perfkit::sys::locks
+
 extern "C" __attribute__((visibility("default"))) const perfkit::sys::LockWaitSource* perfkit_lock_waits() {
   return nullptr;
 }
@@ -67,11 +71,9 @@ class Real {
   explicit constexpr Real(const char* name, const char* version = nullptr) : name_(name), version_(version) {}
 
   Function* operator()() noexcept {
-    Function* const found = known();
+    Function* const found = function_.load(std::memory_order_relaxed);  // Relaxed: all threads store the same value.
     return found != nullptr ? found : Find();
   }
-  // Returns nullptr before it is looked up. Relaxed: all threads store the same value.
-  Function* known() const noexcept { return function_.load(std::memory_order_relaxed); }
 
  private:
   [[gnu::noinline, gnu::cold]] Function* Find() noexcept {
@@ -113,15 +115,6 @@ constinit Real<SemaphoreCall> g_sem_wait("sem_wait");
 constinit Real<TimedSemaphoreCall> g_sem_timedwait("sem_timedwait");
 constinit Real<ClockSemaphoreCall> g_sem_clockwait("sem_clockwait");
 constinit Real<PostCall> g_sem_post("sem_post");
-
-// Looks all functions up before main: the first call of sem_post may be in a signal handler, where dlsym must not be
-// called.
-[[gnu::constructor(101)]] void FindAll() {
-  g_mutex_lock(), g_mutex_timedlock(), g_mutex_clocklock(), g_mutex_unlock();
-  g_rdlock(), g_timedrdlock(), g_clockrdlock(), g_wrlock(), g_timedwrlock(), g_clockwrlock(), g_rwlock_unlock();
-  g_cond_wait(), g_cond_timedwait(), g_cond_clockwait(), g_cond_signal(), g_cond_broadcast();
-  g_sem_wait(), g_sem_timedwait(), g_sem_clockwait(), g_sem_post();
-}
 
 // Offsets and bits are those of glibc's headers: struct_mutex, and the mutex kinds of pthread_mutex_init.
 constexpr unsigned kTypes = 3;                    // normal, recursive, errorcheck, adaptive
@@ -194,20 +187,22 @@ template <class Call>
   return error;
 }
 
-// The rare part of pthread_mutex_lock and pthread_mutex_unlock. It is a function of its own, so that the usual part
-// saves no register and ends in a jump.
-[[gnu::noinline]] int LockSlowly(pthread_mutex_t* mutex) noexcept {
+// pthread_mutex_lock and pthread_mutex_unlock while waits are recorded, and before FindAll.
+int LockRecorded(pthread_mutex_t* mutex) noexcept {
   if (!IsRecording()) return g_mutex_lock()(mutex);
   const int error = pthread_mutex_trylock(mutex);
   if (error != EBUSY) [[likely]]
     return error;
   return Wait(mutex, [=]() noexcept { return g_mutex_lock()(mutex); });
 }
-
-[[gnu::noinline]] int UnlockSlowly(pthread_mutex_t* mutex) noexcept {
+int UnlockRecorded(pthread_mutex_t* mutex) noexcept {
   if (WordOf(mutex) > 1) NoteUnlock(mutex);
   return g_mutex_unlock()(mutex);
 }
+
+// What they jump to, so that an uncontended mutex costs one load and one jump a call while nothing is recorded.
+// Relaxed: either function is right at any time.
+constinit std::atomic<MutexCall*> g_lock_target{LockRecorded}, g_unlock_target{UnlockRecorded};
 
 template <class Call>
 [[gnu::noinline]] int Wait(pthread_rwlock_t* lock, Call call) noexcept {
@@ -270,7 +265,24 @@ bool TryWait(sem_t* semaphore) {
   return false;
 }
 
+// Looks all functions up before main: the first call of sem_post may be in a signal handler, where dlsym must not be
+// called.
+[[gnu::constructor(101)]] void FindAll() {
+  g_mutex_lock(), g_mutex_timedlock(), g_mutex_clocklock(), g_mutex_unlock();
+  g_rdlock(), g_timedrdlock(), g_clockrdlock(), g_wrlock(), g_timedwrlock(), g_clockwrlock(), g_rwlock_unlock();
+  g_cond_wait(), g_cond_timedwait(), g_cond_clockwait(), g_cond_signal(), g_cond_broadcast();
+  g_sem_wait(), g_sem_timedwait(), g_sem_clockwait(), g_sem_post();
+  OnRecordingChanged();
+}
+
 }  // namespace
+
+void OnRecordingChanged() noexcept {
+  const bool records = IsRecording();
+  g_lock_target.store(records ? LockRecorded : g_mutex_lock(), std::memory_order_relaxed);
+  g_unlock_target.store(records ? UnlockRecorded : g_mutex_unlock(), std::memory_order_relaxed);
+}
+
 }  // namespace perfkit::sys::locks
 
 using namespace perfkit::sys::locks;
@@ -280,12 +292,7 @@ extern "C" {
 
 const perfkit::sys::LockWaitSource* perfkit_lock_waits() { return &Source(); }
 
-int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
-  MutexCall* const lock = g_mutex_lock.known();
-  if (!IsRecording() && lock != nullptr) [[likely]]
-    return lock(mutex);
-  return LockSlowly(mutex);
-}
+int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept { return g_lock_target.load(std::memory_order_relaxed)(mutex); }
 
 int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* time) noexcept {
   if (!IsRecording() || !IsValid(time)) return g_mutex_timedlock()(mutex, time);
@@ -300,10 +307,7 @@ int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const times
 }
 
 int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
-  MutexCall* const unlock = g_mutex_unlock.known();
-  if (WordOf(mutex) <= 1 && unlock != nullptr) [[likely]]
-    return unlock(mutex);
-  return UnlockSlowly(mutex);
+  return g_unlock_target.load(std::memory_order_relaxed)(mutex);
 }
 
 int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {

@@ -39,6 +39,7 @@ bool Start(uint64_t threshold_ns) {
   }
   g_lost_before = g_ring.lost();
   g_threshold_ns.store(threshold_ns, std::memory_order_relaxed);  // Pairs with the loads in IsRecording and End.
+  OnRecordingChanged();
   return true;
 }
 
@@ -48,7 +49,8 @@ uint64_t Lost() { return g_ring.lost() - g_lost_before; }
 
 void Stop() {
   g_threshold_ns.store(kOff, std::memory_order_relaxed);  // Pairs with the loads in IsRecording and End.
-  g_has_reader.store(false, std::memory_order_release);   // Pairs with the acquire in Start.
+  OnRecordingChanged();
+  g_has_reader.store(false, std::memory_order_release);  // Pairs with the acquire in Start.
 }
 
 void OnForkedChild() {

@@ -19,6 +19,9 @@ inline constexpr uint64_t kOff = UINT64_MAX;
 // the moment of Start or Stop may be recorded or not.
 inline bool IsRecording() noexcept { return g_threshold_ns.load(std::memory_order_relaxed) != kOff; }
 
+// Start and Stop call it when the result of IsRecording has changed. The interposed calls define it.
+void OnRecordingChanged() noexcept;
+
 // A call that waits for a lock, from before the wait to its return. Requires that IsRecording() was true before.
 class RecordedWait {
  public:
