@@ -26,7 +26,11 @@
 #else
 #include <chrono>
 #endif
+#if defined(__GLIBCXX__) && __has_include(<bits/std_function.h>)
+#include <bits/std_function.h>  // std::function. The rest of <functional> takes 0.07 s for each file.
+#else
 #include <functional>
+#endif
 #include <memory>
 #include <optional>
 #include <span>
