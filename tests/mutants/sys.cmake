@@ -91,8 +91,8 @@ mutant(rate_is_raised_in_vain FILE src/sys/max_sample_rate.cc TEST sys_test CASE
        FROM [[if (percent == 0 || percent == 100)]] TO [[if (percent == 0 && percent == 100)]]
        SAYS "A remedy that the kernel refuses is advised.")
 mutant(lock_of_a_session_is_bare FILE src/sys/locks/interpose.cc TEST locks_test CASES "[locks]~[.heavy]"
-       FROM [[g_lock_target.store(records ? LockRecorded : g_mutex_lock(),]] TO [[g_lock_target.store(g_mutex_lock(),]]
+       FROM [[g_lock_target.store(recorded ? LockRecorded : g_mutex_lock(),]] TO [[g_lock_target.store(g_mutex_lock(),]]
        SAYS "Waits for mutexes have no records.")
 mutant(unlock_of_a_session_is_bare FILE src/sys/locks/interpose.cc TEST locks_test CASES "[locks]~[.heavy]"
-       FROM [[g_unlock_target.store(records ? UnlockRecorded : g_mutex_unlock(),]] TO [[g_unlock_target.store(g_mutex_unlock(),]]
-       SAYS "Nobody has released a mutex that a thread waited for.")
+       FROM [[g_unlock_target.store(recorded ? UnlockRecorded : g_mutex_unlock(),]] TO [[g_unlock_target.store(g_mutex_unlock(),]]
+       SAYS "A mutex that a thread waited for has no releaser.")

@@ -16,7 +16,6 @@
 //
 // With a sanitizer whose runtime interposes these calls itself, and with a C library other than glibc, nothing is
 // interposed.
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -28,12 +27,13 @@
 #include <optional>
 
 #include "src/base/sanitizers.h"
+#include "src/sys/locks/real.h"
 #include "src/sys/locks/recorder.h"
 
 #if !defined(__GLIBC__) || PERFKIT_SANITIZED
 
 namespace perfkit::sys::locks {
-void OnRecordingChanged() noexcept {}
+void CallRecorded(bool) noexcept {}
 }  // namespace perfkit::sys::locks
 
 extern "C" __attribute__((visibility("default"))) const perfkit::sys::LockWaitSource* perfkit_lock_waits() {
@@ -63,30 +63,6 @@ using SemaphoreCall = int(sem_t*);
 using PostCall = int(sem_t*) noexcept;
 using TimedSemaphoreCall = int(sem_t*, const timespec*);
 using ClockSemaphoreCall = int(sem_t*, clockid_t, const timespec*);
-
-// The C library's own function. Looked up by FindAll, or at the first call if that comes earlier.
-template <class Function>
-class Real {
- public:
-  explicit constexpr Real(const char* name, const char* version = nullptr) : name_(name), version_(version) {}
-
-  Function* operator()() noexcept {
-    Function* const found = function_.load(std::memory_order_relaxed);  // Relaxed: all threads store the same value.
-    return found != nullptr ? found : Find();
-  }
-
- private:
-  [[gnu::noinline, gnu::cold]] Function* Find() noexcept {
-    void* const found = version_ != nullptr ? dlvsym(RTLD_NEXT, name_, version_) : dlsym(RTLD_NEXT, name_);
-    auto* const function = reinterpret_cast<Function*>(found);
-    function_.store(function, std::memory_order_relaxed);  // Relaxed: as above.
-    return function;
-  }
-
-  const char* const name_;
-  const char* const version_;
-  std::atomic<Function*> function_{nullptr};
-};
 
 // x86-64 has two versions of condition variables: programs that were linked since 2003 use the newer one.
 #if defined(__x86_64__)
@@ -187,7 +163,7 @@ template <class Call>
   return error;
 }
 
-// pthread_mutex_lock and pthread_mutex_unlock while waits are recorded, and before FindAll.
+// pthread_mutex_lock and pthread_mutex_unlock while waits are recorded.
 int LockRecorded(pthread_mutex_t* mutex) noexcept {
   if (!IsRecording()) return g_mutex_lock()(mutex);
   const int error = pthread_mutex_trylock(mutex);
@@ -200,9 +176,14 @@ int UnlockRecorded(pthread_mutex_t* mutex) noexcept {
   return g_mutex_unlock()(mutex);
 }
 
-// What they jump to, so that an uncontended mutex costs one load and one jump a call while nothing is recorded.
-// Relaxed: either function is right at any time.
-constinit std::atomic<MutexCall*> g_lock_target{LockRecorded}, g_unlock_target{UnlockRecorded};
+// The same before FindAll. They are functions of their own, so that FindAll replaces none that Start has stored.
+int LockEarly(pthread_mutex_t* mutex) noexcept { return LockRecorded(mutex); }
+int UnlockEarly(pthread_mutex_t* mutex) noexcept { return UnlockRecorded(mutex); }
+
+// The functions that pthread_mutex_lock and pthread_mutex_unlock jump to. While nothing is recorded, they are the C
+// library's own: an idle call costs one load and one jump. Relaxed: each of the functions always locks or unlocks the
+// mutex.
+constinit std::atomic<MutexCall*> g_lock_target{LockEarly}, g_unlock_target{UnlockEarly};
 
 template <class Call>
 [[gnu::noinline]] int Wait(pthread_rwlock_t* lock, Call call) noexcept {
@@ -266,21 +247,22 @@ bool TryWait(sem_t* semaphore) {
 }
 
 // Looks all functions up before main: the first call of sem_post may be in a signal handler, where dlsym must not be
-// called.
+// called. Then has the calls of mutexes jump to theirs.
 [[gnu::constructor(101)]] void FindAll() {
   g_mutex_lock(), g_mutex_timedlock(), g_mutex_clocklock(), g_mutex_unlock();
   g_rdlock(), g_timedrdlock(), g_clockrdlock(), g_wrlock(), g_timedwrlock(), g_clockwrlock(), g_rwlock_unlock();
   g_cond_wait(), g_cond_timedwait(), g_cond_clockwait(), g_cond_signal(), g_cond_broadcast();
   g_sem_wait(), g_sem_timedwait(), g_sem_clockwait(), g_sem_post();
-  OnRecordingChanged();
+  MutexCall *lock = LockEarly, *unlock = UnlockEarly;
+  g_lock_target.compare_exchange_strong(lock, g_mutex_lock(), std::memory_order_relaxed);
+  g_unlock_target.compare_exchange_strong(unlock, g_mutex_unlock(), std::memory_order_relaxed);
 }
 
 }  // namespace
 
-void OnRecordingChanged() noexcept {
-  const bool records = IsRecording();
-  g_lock_target.store(records ? LockRecorded : g_mutex_lock(), std::memory_order_relaxed);
-  g_unlock_target.store(records ? UnlockRecorded : g_mutex_unlock(), std::memory_order_relaxed);
+void CallRecorded(bool recorded) noexcept {
+  g_lock_target.store(recorded ? LockRecorded : g_mutex_lock(), std::memory_order_relaxed);
+  g_unlock_target.store(recorded ? UnlockRecorded : g_mutex_unlock(), std::memory_order_relaxed);
 }
 
 }  // namespace perfkit::sys::locks

@@ -38,8 +38,9 @@ bool Start(uint64_t threshold_ns) {
   while (g_ring.Take(old)) {
   }
   g_lost_before = g_ring.lost();
-  g_threshold_ns.store(threshold_ns, std::memory_order_relaxed);  // Pairs with the loads in IsRecording and End.
-  OnRecordingChanged();
+  CallRecorded(true);
+  // Release: it is stored after the functions that note releases. Pairs with the loads in IsRecording and End.
+  g_threshold_ns.store(threshold_ns, std::memory_order_release);
   return true;
 }
 
@@ -49,7 +50,7 @@ uint64_t Lost() { return g_ring.lost() - g_lost_before; }
 
 void Stop() {
   g_threshold_ns.store(kOff, std::memory_order_relaxed);  // Pairs with the loads in IsRecording and End.
-  OnRecordingChanged();
+  CallRecorded(false);
   g_has_reader.store(false, std::memory_order_release);  // Pairs with the acquire in Start.
 }
 

@@ -19,8 +19,10 @@ inline constexpr uint64_t kOff = UINT64_MAX;
 // the moment of Start or Stop may be recorded or not.
 inline bool IsRecording() noexcept { return g_threshold_ns.load(std::memory_order_relaxed) != kOff; }
 
-// Start and Stop call it when the result of IsRecording has changed. The interposed calls define it.
-void OnRecordingChanged() noexcept;
+// Has pthread_mutex_lock and pthread_mutex_unlock call what records, or only the C library's functions. What records
+// tests IsRecording itself. So it is called before recording starts and until it has stopped: if a lock's waits were
+// recorded, but not all of its releases, a record could name the wrong holder. Defined in interpose.cc.
+void CallRecorded(bool recorded) noexcept;
 
 // A call that waits for a lock, from before the wait to its return. Requires that IsRecording() was true before.
 class RecordedWait {
