@@ -140,7 +140,7 @@ class Controls {
 
 // A reading of the set between two of the controls.
 struct Moment {
-  uint64_t longest_ns = 0;  // Time that a reading took so far, at most, in handlers too.
+  uint64_t longest_ns = 0;  // Longest time of a read so far: also in handlers, and of reads that a jump left.
   Controls::Reading before, after;
   rusage usage_after, usage_before;
   Snapshot snapshot;

@@ -39,7 +39,12 @@ using testing::FakeKernel;
 const CounterSet* volatile g_set = nullptr;
 volatile sig_atomic_t g_jumps = 0;
 sigjmp_buf g_out_of_read;
-std::atomic<uint64_t> g_longest_ns = 0;  // Time that a read took, but for the readings of the moments.
+// Longest time of a read in a handler, or of one that a jump left. Those of moments: Moment::longest_ns.
+std::atomic<uint64_t> g_longest_ns = 0;
+void NoteReadTime(uint64_t took_ns) {  // A signal handler may note another time meanwhile.
+  uint64_t longest_ns = g_longest_ns;
+  while (longest_ns < took_ns && !g_longest_ns.compare_exchange_weak(longest_ns, took_ns)) continue;
+}
 
 void ReadInHandler() {
   const CounterSet* const set = g_set;
@@ -48,7 +53,7 @@ void ReadInHandler() {
     Snapshot now;
     const uint64_t begun_ns = testing::NowNs();
     set->Read(now);
-    g_longest_ns = std::max(g_longest_ns.load(), testing::NowNs() - begun_ns);
+    NoteReadTime(testing::NowNs() - begun_ns);
   }
   errno = error;
   if (g_jumps == 0) return;
@@ -325,8 +330,8 @@ class Walker {
       volatile uint32_t instructions = step.interrupted_at;
       const uint64_t begun_ns = testing::NowNs();
       LeaveRead(set, instructions);
-      // The base may be from this read, whose single steps drew it out.
-      g_longest_ns = std::max(g_longest_ns.load(), testing::NowNs() - begun_ns);
+      // The base may come from this read, which the single steps lengthened.
+      NoteReadTime(testing::NowNs() - begun_ns);
       instructions = 0;
       if (repairs) LeaveRead(set, instructions);
     } else {

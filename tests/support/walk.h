@@ -23,8 +23,8 @@
 
 namespace perfkit::walk {
 
-// How long a walk takes, in seconds: in each run of the suite, and under the label `heavy`; and the shrinking of a case
-// that fails, at most.
+// How long a walk takes, in seconds: in each run of the suite, and under the label `heavy`. The shrinking of a
+// case that fails begins no run after kShrinkSeconds.
 inline constexpr uint64_t kUsualSeconds = 2, kHeavySeconds = 3600, kShrinkSeconds = 60;
 
 inline std::optional<uint64_t> NumberFrom(const char* variable) {
@@ -32,8 +32,8 @@ inline std::optional<uint64_t> NumberFrom(const char* variable) {
   return text == nullptr ? std::nullopt : std::optional<uint64_t>(std::strtoull(text, nullptr, 10));
 }
 
-// Leaves out of a failing case whatever it fails without, too. `Run` takes a case and returns what is wrong with it;
-// "": nothing.
+// Leaves out of a failing case whatever it fails without, too. Tries nothing more after kShrinkSeconds. `Run` takes a
+// case and returns what is wrong with it; "": nothing.
 template <class Case, class Run>
 class Shrinker {
  public:
