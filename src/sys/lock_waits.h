@@ -41,7 +41,8 @@ struct LockWait {
 
 // One reader at a time in a process. `take` and `stop` are for the reader that `start` has succeeded for.
 struct LockWaitSource {
-  // Starts to record waits that last `threshold_ns` or longer. Returns false if there is a reader already.
+  // Starts to record waits that begin from now on and last `threshold_ns` or longer. Returns false if there is a reader
+  // already.
   bool (*start)(uint64_t threshold_ns);
   // Takes the next record; those of one thread come in the order in which its waits ended. Returns false if there is
   // none, or if the next one is still being written.

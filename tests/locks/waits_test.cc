@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <thread>
 #include <vector>
@@ -272,6 +273,21 @@ TEST_CASE("what does not wait is not recorded", "[locks][law]") {
     }
   }
   CHECK(reader.lost() == 0);
+}
+
+TEST_CASE("a wait that goes on from one recording to the next has no record", "[locks][law]") {
+  std::mutex mutex;
+  mutex.lock();
+  std::optional<Reader> reader(std::in_place);
+  // What was released while nothing was recorded is not known.
+  const auto record_again = [&] {
+    reader.reset();
+    reader.emplace();
+    mutex.unlock();
+  };
+  Plant(
+      &mutex, sizeof mutex, [&] { mutex.lock(), mutex.unlock(); }, record_again);
+  CHECK(reader->Of(&mutex).empty());
 }
 
 TEST_CASE("waits shorter than the threshold are not recorded, and longer ones all are", "[locks][law]") {

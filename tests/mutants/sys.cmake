@@ -96,3 +96,6 @@ mutant(lock_of_a_session_is_bare FILE src/sys/locks/interpose.cc TEST locks_test
 mutant(unlock_of_a_session_is_bare FILE src/sys/locks/interpose.cc TEST locks_test CASES "[locks]~[.heavy]"
        FROM [[g_unlock_target.store(recorded ? UnlockRecorded : g_mutex_unlock(),]] TO [[g_unlock_target.store(g_mutex_unlock(),]]
        SAYS "A mutex that a thread waited for has no releaser.")
+mutant(wait_goes_on_in_the_next_recording FILE src/sys/locks/recorder.cc TEST locks_test CASES "[locks]~[.heavy]"
+       FROM [[if (recording_ != g_recording.load(std::memory_order_relaxed)) return;]] TO [[if (recording_ == 0) return;]]
+       SAYS "A record lacks the releases between two sessions, and names one holder where there were two.")

@@ -20,7 +20,8 @@ constinit std::atomic<uint64_t> g_threshold_ns{kOff};
 namespace {
 
 constinit std::atomic<bool> g_has_reader{false};
-constinit uint64_t g_lost_before = 0;  // records lost before the reader started; only the reader uses it
+constinit std::atomic<uint32_t> g_recording{0};  // The number of the last recording. Start increases it.
+constinit uint64_t g_lost_before = 0;            // records lost before the reader started; only the reader uses it
 constinit WaitRing g_ring;
 constinit ReleaseTable g_releases;
 
@@ -39,7 +40,9 @@ bool Start(uint64_t threshold_ns) {
   }
   g_lost_before = g_ring.lost();
   CallRecorded(true);
-  // Release: it is stored after the functions that note releases. Pairs with the loads in IsRecording and End.
+  g_recording.fetch_add(1, std::memory_order_relaxed);  // The store below releases it.
+  // Release: the functions that note releases, and the number, are stored before. Pairs with the acquire in End, and
+  // with the load in IsRecording.
   g_threshold_ns.store(threshold_ns, std::memory_order_release);
   return true;
 }
@@ -67,7 +70,7 @@ constexpr LockWaitSource kSource = {Start, Take, Lost, Stop, OnForkedChild};
 const LockWaitSource& Source() { return kSource; }
 
 RecordedWait::RecordedWait(const void* lock, LockKind kind, uint32_t holder, bool enters, const void* mutex) noexcept
-    : lock_(lock), enters_(enters) {
+    : lock_(lock), enters_(enters), recording_(g_recording.load(std::memory_order_relaxed)) {
   if (enters_) g_releases.Enter(lock_);
   releases_before_ = g_releases.Last(lock_).count;
   wait_ = {.lock = reinterpret_cast<uintptr_t>(lock),
@@ -83,8 +86,10 @@ RecordedWait::~RecordedWait() {
 
 void RecordedWait::End(bool acquired, uint64_t timeout_ns) noexcept {
   wait_.to_ns = NowNs();
-  // Relaxed: as IsRecording. If recording has stopped meanwhile, the threshold is kOff, which no wait reaches.
-  if (wait_.to_ns - wait_.from_ns < g_threshold_ns.load(std::memory_order_relaxed)) return;
+  // If recording has stopped meanwhile, the threshold is kOff, which no wait reaches. Acquire: pairs with the release
+  // in Start. If recording has also started again, releases between the two are missing, and the number is another one.
+  if (wait_.to_ns - wait_.from_ns < g_threshold_ns.load(std::memory_order_acquire)) return;
+  if (recording_ != g_recording.load(std::memory_order_relaxed)) return;
   const Release last = g_releases.Last(lock_);
   // A condition or semaphore may also be signalled after the call has returned.
   if (acquired && wait_.from_ns <= last.at_ns && last.at_ns <= wait_.to_ns) {

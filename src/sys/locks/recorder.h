@@ -19,9 +19,9 @@ inline constexpr uint64_t kOff = UINT64_MAX;
 // the moment of Start or Stop may be recorded or not.
 inline bool IsRecording() noexcept { return g_threshold_ns.load(std::memory_order_relaxed) != kOff; }
 
-// Has pthread_mutex_lock and pthread_mutex_unlock call what records, or only the C library's functions. What records
-// tests IsRecording itself. So it is called before recording starts and until it has stopped: if a lock's waits were
-// recorded, but not all of its releases, a record could name the wrong holder. Defined in interpose.cc.
+// Makes pthread_mutex_lock and pthread_mutex_unlock call the recording functions, or only the C library's. Start calls
+// it before it turns recording on, Stop after it has turned it off: otherwise a wait could be recorded but not all
+// releases during it, and the record could name a wrong holder. Defined in interpose.cc.
 void CallRecorded(bool recorded) noexcept;
 
 // A call that waits for a lock, from before the wait to its return. Requires that IsRecording() was true before.
@@ -35,8 +35,8 @@ class RecordedWait {
   RecordedWait(const RecordedWait&) = delete;
   RecordedWait& operator=(const RecordedWait&) = delete;
 
-  // The call has returned: writes the record if the wait was long enough. `timeout_ns`: of CLOCK_MONOTONIC, if it has
-  // ended the wait for a condition; else 0. Preserves errno.
+  // The call has returned: writes the record if the wait was long enough and within one recording. `timeout_ns`: of
+  // CLOCK_MONOTONIC, if it has ended the wait for a condition; else 0. Preserves errno.
   void End(bool acquired, uint64_t timeout_ns = 0) noexcept;
 
  private:
@@ -44,6 +44,7 @@ class RecordedWait {
 
   const void* const lock_;
   const bool enters_;
+  const uint32_t recording_;  // The number of the recording in which the wait began.
   LockWait wait_;
   uint32_t releases_before_ = 0;  // Release::count when the wait began
 };
