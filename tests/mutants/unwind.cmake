@@ -45,9 +45,9 @@ mutant(usual_row_keeps_its_register FILE src/unwind/dwarf/cfi/usual_program.cc T
 ]]
        SAYS "After the prologue of a function with a frame pointer, its CFA is still looked for by sp.")
 mutant(usual_restore_is_of_the_rule_before FILE src/unwind/dwarf/cfi/usual_program.cc TEST unwind_dwarf_test CASES "*usual*,*libraries*"
-       FROM [[core_ = remembered_[--remembered_count_];
+       FROM [[core_ = remembered_.cores[--remembered_count_];
         only_offset_changed_ = false;]]
-       TO [[core_ = remembered_[--remembered_count_];]]
+       TO [[core_ = remembered_.cores[--remembered_count_];]]
        SAYS "After an early return in a function its stacks go wrong.")
 mutant(usual_return_address_is_where_it_was FILE src/unwind/dwarf/cfi/usual_program.cc TEST unwind_dwarf_test CASES "what is rare*"
        FROM [[if (number == machine_.return_address) return &core.pc;]] TO [[]]

@@ -6,8 +6,8 @@
 #include <dwarf.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+#include <memory>
 
 namespace perfkit::unwind {
 namespace {
@@ -53,8 +53,8 @@ class UsualProgram {
       : machine_(machine),
         fde_(fde),
         changes_(changes),
-        initial_(CoreOf(fde.cie->initial)),
-        core_(initial_),
+        code_alignment_(fde.cie->code_alignment),
+        core_(CoreOf(fde.cie->initial)),
         location_(fde.begin) {}
 
   bool Run() {
@@ -93,11 +93,11 @@ class UsualProgram {
       case DW_CFA_def_cfa_register: return from.Uleb(number) && SetRegister(number);
       case DW_CFA_remember_state:
         if (remembered_count_ == kMaxUsualDepth) return false;
-        remembered_[remembered_count_++] = core_;
+        std::construct_at(&remembered_.cores[remembered_count_++], core_);
         return true;
       case DW_CFA_restore_state:
         if (remembered_count_ == 0) return false;
-        core_ = remembered_[--remembered_count_];
+        core_ = remembered_.cores[--remembered_count_];
         only_offset_changed_ = false;
         return true;
       case DW_CFA_GNU_args_size: return from.Uleb(number);
@@ -106,7 +106,7 @@ class UsualProgram {
   }
 
   bool Advance(uint64_t delta) {
-    const uint64_t location = location_ + delta * fde_.cie->code_alignment;
+    const uint64_t location = location_ + delta * code_alignment_;
     return location >= location_ && MoveTo(location);
   }
 
@@ -151,7 +151,7 @@ class UsualProgram {
 
   bool Restore(uint64_t number) {
     if (Recipe* const recipe = Find(core_, number)) {
-      *recipe = *Find(initial_, number);
+      *recipe = fde_.cie->initial.Of(static_cast<uint32_t>(number));
       only_offset_changed_ = false;
     }
     return true;
@@ -174,12 +174,17 @@ class UsualProgram {
   const MachineRegisters machine_;
   const Fde& fde_;
   std::vector<RuleChange>& changes_;
-  RowCore initial_, core_;
+  const uint64_t code_alignment_;
+  RowCore core_;
   Rule rule_;
   bool only_offset_changed_ = false;  // At most the CFA's offset has changed since rule_ was computed.
   bool is_first_ = true;
   uint64_t location_;
-  std::array<RowCore, kMaxUsualDepth> remembered_;
+  // Not initialized, because that takes as long as to interpret some instructions.
+  union Remembered {
+    Remembered() {}
+    RowCore cores[kMaxUsualDepth];
+  } remembered_;
   size_t remembered_count_ = 0;
 };
 

@@ -21,7 +21,9 @@ constexpr uint64_t kMaxOffset = std::numeric_limits<uint32_t>::max();
 constexpr size_t kMaxRules = std::numeric_limits<uint16_t>::max();
 // Steps are counted in a quarter of the rows, spread over the module: at least kSample / 4 and at most kSample.
 constexpr size_t kSample = size_t{1} << 12;
-constexpr uint64_t kUsed = uint64_t{1} << 40, kRelative = uint64_t{1} << 39;
+constexpr uint32_t kRelative = uint32_t{1} << 31;
+// Steps of longer code than this, in bytes, have no codes: they are too rare.
+constexpr uint32_t kMaxDelta = (1 << 15) - 1;
 constexpr size_t kLongestRow = 7;  // A code, 4 bytes of delta, 2 bytes of rule.
 
 size_t Hash(uint64_t bits) { return static_cast<size_t>(base::Mix(bits) >> 40); }
@@ -34,7 +36,8 @@ static_assert(std::endian::native == std::endian::little);
 
 FrozenBuilder::FrozenBuilder() = default;
 
-bool FrozenBuilder::Add(uint64_t address, const Rule& rule) {
+// Its calls are inlined, because it runs for each row and each of them takes as long as the call itself.
+[[gnu::flatten]] bool FrozenBuilder::Add(uint64_t address, const Rule& rule) {
   if (rows_.empty()) base_ = address;
   const uint64_t offset = address - base_;
   const bool full = offset > kMaxOffset;
@@ -55,7 +58,7 @@ uint16_t FrozenBuilder::Number(uint64_t bits) {
 }
 
 // The last number stands for all rules that do not fit: kSlow.
-uint16_t FrozenBuilder::NewNumber(uint64_t bits) {
+[[gnu::noinline]] uint16_t FrozenBuilder::NewNumber(uint64_t bits) {
   const auto found = numbers_.find(bits);
   if (found != numbers_.end()) return found->second;
   if (rules_.size() > kMaxRules) return static_cast<uint16_t>(kMaxRules);
@@ -95,17 +98,17 @@ void FrozenBuilder::SortRules() {
 }
 
 FrozenBuilder::Key FrozenBuilder::PlainKey(const Row& from, const Row& to) {
-  const uint64_t delta = to.offset - from.offset;
-  return delta > std::numeric_limits<uint16_t>::max() ? 0 : kUsed | delta << 16 | to.rule;
+  const uint32_t delta = to.offset - from.offset;
+  return delta > kMaxDelta ? 0 : delta << 16 | to.rule;
 }
 
-FrozenBuilder::Key FrozenBuilder::RelativeKey(const Row& from, const Row& to) const {
-  const uint64_t delta = to.offset - from.offset;
+// Inline as WriteRow is, which also runs for each row.
+[[gnu::always_inline]] inline FrozenBuilder::Key FrozenBuilder::RelativeKey(const Row& from, const Row& to) const {
+  const uint32_t delta = to.offset - from.offset;
   const uint64_t before = Bits(rules_[from.rule]), after = Bits(rules_[to.rule]);
   const auto change = static_cast<int64_t>(static_cast<int32_t>(after)) - static_cast<int32_t>(before);
   const bool fits = (before ^ after) >> 32 == 0 && change == static_cast<int16_t>(change);
-  if (!fits || delta > std::numeric_limits<uint16_t>::max()) return 0;
-  return kUsed | kRelative | delta << 16 | static_cast<uint16_t>(change);
+  return fits && delta <= kMaxDelta ? kRelative | delta << 16 | static_cast<uint16_t>(change) : 0;
 }
 
 FrozenBuilder::Counted* FrozenBuilder::Find(Key key) {
@@ -160,19 +163,40 @@ void FrozenBuilder::ChooseSteps(FrozenTable& table) {
   counted_.assign(std::bit_ceil(size_t{FrozenTable::kEscapes} * 4), {});
   for (size_t code = 0; code < usual.size(); ++code) {
     const Key key = usual[code].key;
-    table.steps_.push_back({static_cast<uint16_t>(key >> 16), static_cast<uint16_t>(key)});
-    *Find(key) = {.key = key, .code = static_cast<uint8_t>(code)};
+    table.steps_.push_back({static_cast<uint16_t>((key & ~kRelative) >> 16), static_cast<uint16_t>(key)});
+    *Find(key) = {.key = key, .chosen = static_cast<uint16_t>(code)};
   }
   table.steps_.shrink_to_fit();
+}
+
+[[gnu::always_inline]] inline size_t FrozenBuilder::WriteRow(size_t row, uint8_t* to) {
+  const Row &from = rows_[row - 1], &next = rows_[row];
+  const auto write_code = [&](Key key) {
+    const Counted* const found = key == 0 ? nullptr : Find(key);
+    if (found == nullptr || found->key == 0) return false;
+    to[0] = static_cast<uint8_t>(found->chosen);
+    return true;
+  };
+  if (write_code(RelativeKey(from, next)) || write_code(PlainKey(from, next))) return 1;
+  const uint32_t delta = next.offset - from.offset;
+  const unsigned wide = delta > 0xffff ? 2 : delta > 0xff ? 1 : 0, far = next.rule > 0xff;
+  to[0] = static_cast<uint8_t>(FrozenTable::kEscapes + wide * 2 + far);
+  std::memcpy(to + 1, &delta, size_t{1} << wide);
+  std::memcpy(to + 1 + (size_t{1} << wide), &next.rule, 1 + far);
+  return 2 + (size_t{1} << wide) + far;
 }
 
 void FrozenBuilder::WriteLines(FrozenTable& table) {
   table.lines_.reserve(rows_.size() / 32 + 1);
   size_t used = FrozenTable::kLineCodes;
   for (size_t row = 0; row < rows_.size(); ++row) {
+    if (row > 0 && used + kLongestRow <= FrozenTable::kLineCodes) {  // Any row fits.
+      used += WriteRow(row, table.lines_.back().codes + used);
+      continue;
+    }
     uint8_t bytes[kLongestRow];
     const size_t size = row == 0 ? kLongestRow : WriteRow(row, bytes);
-    if (row == 0 || used + size > FrozenTable::kLineCodes) {
+    if (used + size > FrozenTable::kLineCodes) {
       table.starts_.push_back(rows_[row].offset);
       FrozenTable::Line& line = table.lines_.emplace_back();
       line.rule = rows_[row].rule;
@@ -186,23 +210,6 @@ void FrozenBuilder::WriteLines(FrozenTable& table) {
   }
   table.lines_.shrink_to_fit();
   table.starts_.shrink_to_fit();
-}
-
-size_t FrozenBuilder::WriteRow(size_t row, uint8_t* to) {
-  const Row &from = rows_[row - 1], &next = rows_[row];
-  const auto write_code = [&](Key key) {
-    const Counted* const found = key == 0 ? nullptr : Find(key);
-    if (found == nullptr || found->key == 0) return false;
-    to[0] = found->code;
-    return true;
-  };
-  if (write_code(RelativeKey(from, next)) || write_code(PlainKey(from, next))) return 1;
-  const uint32_t delta = next.offset - from.offset;
-  const unsigned wide = delta > 0xffff ? 2 : delta > 0xff ? 1 : 0, far = next.rule > 0xff;
-  to[0] = static_cast<uint8_t>(FrozenTable::kEscapes + wide * 2 + far);
-  std::memcpy(to + 1, &delta, size_t{1} << wide);
-  std::memcpy(to + 1 + (size_t{1} << wide), &next.rule, 1 + far);
-  return 2 + (size_t{1} << wide) + far;
 }
 
 }  // namespace perfkit::unwind

@@ -25,14 +25,15 @@ class FrozenBuilder {
     uint32_t offset;
     uint16_t rule;
   };
-  // A step that could get a code, packed into a number: its delta, whether it is relative, and `what`. 0 means none.
-  using Key = uint64_t;
+  // A step that could get a code, packed into a number: whether it is relative, its delta, and `what`. 0 means none.
+  using Key = uint32_t;
   struct Counted {
     Key key = 0;
-    uint16_t count = 0;   // Number of rows that it would encode.
-    uint16_t chosen = 0;  // Number of rows for which it is the more frequent of the two encodings.
-    uint8_t code = 0;
+    uint16_t count = 0;  // Number of rows that it would encode.
+    // Number of rows for which it is the more frequent of the two encodings; once codes are chosen, its code.
+    uint16_t chosen = 0;
   };
+  static_assert(sizeof(Counted) == 8);  // A table of them should fit into the first-level cache.
 
   // Return the number of a rule, given as its bits.
   uint16_t Number(uint64_t bits);
