@@ -57,11 +57,15 @@ struct Walker::Code {
 
 bool Walker::Count(Walk& walk) {
   if (walk.found.end != StackEnd::kNoRegisters) walk.found.stack_bytes = BytesBetween(walk.begin, walk.at.sp);
-  extent_ = (7 * extent_ + std::min<uint64_t>(walk.found.stack_bytes, UINT16_MAX)) / 8;
-  ++stats_.stacks;
-  stats_.frames += walk.found.frames;
-  stats_.slow_frames += walk.slow;
+  Count(walk.found.frames, walk.slow, walk.found.stack_bytes);
   return false;
+}
+
+void Walker::Count(uint32_t frames, uint32_t slow, uint32_t stack_bytes) {
+  extent_ = (7 * extent_ + std::min<uint64_t>(stack_bytes, UINT16_MAX)) / 8;
+  ++stats_.stacks;
+  stats_.frames += frames;
+  stats_.slow_frames += slow;
 }
 
 Walker::RegisterIndices Walker::IndicesOf(uint64_t mask) {
@@ -73,13 +77,12 @@ Walker::RegisterIndices Walker::IndicesOf(uint64_t mask) {
           Machine::kLinkRegister ? index(Machine::kLr) : RegisterIndices::kNowhere};
 }
 
-bool Walker::Begin(const Sample& sample, std::span<StackFrame> frames, Walk& walk) {
+[[gnu::always_inline]] inline bool Walker::BeginInline(const Sample& sample, std::span<StackFrame> frames, Walk& walk) {
   const Registers sampled = sample.user_registers();
   walk.sample = &sample;
-  walk.frames = frames;
-  walk.found = {};
   walk.full.reset();
   walk.slow = 0;
+  walk.found = {};
   if (sampled.mask != indices_.mask) indices_ = IndicesOf(sampled.mask);
   const std::optional<TaskId> task = sample.task();
   if (sampled.abi != kAbi64 || indices_.pc == RegisterIndices::kNowhere || indices_.sp == RegisterIndices::kNowhere ||
@@ -87,13 +90,19 @@ bool Walker::Begin(const Sample& sample, std::span<StackFrame> frames, Walk& wal
     return walk.End(StackEnd::kNoRegisters), Count(walk);
   }
   const auto value = [&](uint8_t index) { return index == RegisterIndices::kNowhere ? 0 : sampled.values[index]; };
-  const uint64_t sp = value(indices_.sp);
-  walk.at = {.pc = value(indices_.pc), .sp = sp, .fp = value(indices_.fp), .lr = value(indices_.lr)};
-  walk.begin = sp;
-  walk.stack = StackBytes(sp, sample.user_stack().bytes);
   walk.process = rules_.Find(task->pid);
   walk.generation = rules_.GenerationOf(walk.process);
+  // Last, so that Load takes these values from registers: it would wait for memory that was just written.
+  const uint64_t sp = value(indices_.sp);
+  walk.frames = frames;
+  walk.begin = sp;
+  walk.stack = StackBytes(sp, sample.user_stack().bytes);
+  walk.at = {.pc = value(indices_.pc), .sp = sp, .fp = value(indices_.fp), .lr = value(indices_.lr)};
   return true;
+}
+
+bool Walker::Begin(const Sample& sample, std::span<StackFrame> frames, Walk& walk) {
+  return BeginInline(sample, frames, walk);
 }
 
 bool Walker::Advance(Walk& walk) {
@@ -117,16 +126,21 @@ UnwoundStack Walker::Unwind(const Sample& sample, std::span<StackFrame> frames) 
 
 UnwoundStack Walker::UnwindOne(const Sample& sample, std::span<StackFrame> frames) {
   Walk& walk = lanes_[0].walk;
-  if (!Begin(sample, frames, walk)) return walk.found;
+  if (!BeginInline(sample, frames, walk)) return walk.found;
   do {
     FastPathWalk fast = Load(walk);
     if (!fast.Start(rules_.cache()) || !fast.Advance()) continue;
     // The loop begins after the first frame: it has callers only, so the compiler keeps fewer values in registers.
     while (fast.LookUp(rules_.cache()) && fast.Advance()) {
     }
-    const bool is_root = fast.TakeRoot();
+    if (fast.TakeRoot()) {
+      rules_.CountHits(fast.found() - walk.found.frames);
+      const uint32_t stack_bytes = BytesBetween(walk.begin, fast.at().sp);
+      Count(fast.found(), walk.slow, stack_bytes);
+      return {
+          .frames = fast.found(), .guesses = walk.found.guesses, .end = StackEnd::kRoot, .stack_bytes = stack_bytes};
+    }
     Store(fast, walk);
-    if (is_root) return walk.End(StackEnd::kRoot), Count(walk), walk.found;
   } while (Advance(walk));
   return walk.found;
 }

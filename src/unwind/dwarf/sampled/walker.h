@@ -66,6 +66,7 @@ class Walker {
   }
   // Starts the walk of a sample. Returns false if it has ended already.
   bool Begin(const Sample& sample, std::span<StackFrame> frames, Walk& walk);
+  bool BeginInline(const Sample& sample, std::span<StackFrame> frames, Walk& walk);  // For walker.cc only.
   // Convert between the state of a walk and that of its fast path.
   static FastPathWalk Load(const Walk& walk);
   void Store(const FastPathWalk& fast, Walk& walk);
@@ -80,6 +81,8 @@ class Walker {
   bool Advance(Walk& walk);
   // Adds a walk that has ended to the statistics. Returns false.
   bool Count(Walk& walk);
+  // As above, given the numbers of frames, of slow ones, and of bytes.
+  void Count(uint32_t frames, uint32_t slow, uint32_t stack_bytes);
 
   // Stacks that are completed from earlier ones: walker_stitch.cc.
   UnwoundStack UnwindAndStitch(const Sample& sample, std::span<StackFrame> frames);
