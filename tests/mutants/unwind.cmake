@@ -177,3 +177,9 @@ mutant(fork_meets_the_linkers_lock FILE src/unwind/dwarf/live/loaded_modules.cc 
        TO [[  Looking looking{wanted, max_bytes};
 ]]
        SAYS "A child that was forked beside live stacks waits for ever in dl_iterate_phdr.")
+mutant(index_ends_before_the_last_line FILE src/unwind/dwarf/live/frozen_table.cc TEST unwind_dwarf_test CASES "changes of rule may be near*"
+       FROM [[index_[bucket + 1] + size_t{1}]] TO [[index_[bucket + 1] + size_t{0}]]
+       SAYS "A live stack takes the rule of earlier code.")
+mutant(index_names_the_next_line FILE src/unwind/dwarf/live/frozen_table.cc TEST unwind_dwarf_test CASES "changes of rule may be near*"
+       FROM [[index_.push_back(line == 0 ? 0 : line - 1);]] TO [[index_.push_back(line);]]
+       SAYS "A live stack takes the rule of later code, or none.")

@@ -75,6 +75,7 @@ void FrozenBuilder::Build(FrozenTable& table) {
   CountSteps();
   ChooseSteps(table);
   WriteLines(table);
+  table.MakeIndex();
   table.base_ = base_;
   table.rows_ = rows_.size();
   table.rules_ = std::move(rules_);

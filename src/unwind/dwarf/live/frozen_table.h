@@ -1,9 +1,10 @@
 // The rules of a whole module in one flat table, for searching in signal handlers.
 //
-// A row takes about one and a half bytes. Rows are grouped in lines of the size of a cache line; a binary search by
-// first address finds the line. Within a line, a frequent change ("after 2 bytes, sp is 8 further": a push) is one
-// code; other changes are a code with operands. The frequent changes are chosen for each module. So a lookup reads few
-// cache lines of a small table: 24 to 44 KiB for each MiB of code, where pairs of address and rule take 100 to 170 KiB.
+// A row takes about one and a half bytes. Rows are grouped in lines of the size of a cache line. An index by address
+// and a short binary search find the line. Within a line, a frequent change ("after 2 bytes, sp is 8 further": a push)
+// is one code; other changes are a code with operands. The frequent changes are chosen for each module. So a lookup
+// reads few cache lines of a small table: 24 to 44 KiB for each MiB of code, where pairs of address and rule take 100
+// to 170 KiB.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,7 @@ class FrozenTable {
   FrozenTable(Cfi& cfi, Cfi::SlowRule slow, absl::FunctionRef<void(uint64_t address)> on_landing_jump);
 
   // Returns the rule that was copied for `address`. Async-signal-safe: does not allocate or lock. Takes a binary search
-  // without unpredictable branches, and at most 62 steps.
+  // without unpredictable branches, among four lines on average, and at most 62 steps.
   Rule At(uint64_t address) const;
 
   size_t rows() const { return rows_; }
@@ -55,6 +56,8 @@ class FrozenTable {
   };
   static_assert(sizeof(Line) == 64);
 
+  // Makes index_ for starts_.
+  void MakeIndex();
   // `wanted` is an offset from the line's first row.
   Rule RuleIn(const Line& line, uint64_t wanted) const;
 
@@ -62,6 +65,11 @@ class FrozenTable {
   size_t rows_ = 0;
   unsigned relative_ = 0;         // Codes below this one are relative steps.
   std::vector<uint32_t> starts_;  // By line: the offset of its first row from base_, ascending.
+  // By offset >> shift_: the last line that begins at or before the first of these offsets. One element for each number
+  // up to that of the last line. A binary search among all lines would read some ten lines of the cache, one after the
+  // other.
+  std::vector<uint32_t> index_;
+  unsigned shift_ = 0;
   std::vector<Line> lines_;
   std::vector<Step> steps_;  // By code.
   std::vector<Rule> rules_;  // By number; the most frequent ones first.

@@ -1,5 +1,5 @@
 // A cache of rules by address that all walks of live stacks share. For a program's hot code it answers nearly all
-// lookups by reading one cache line, where a FrozenTable needs about ten.
+// lookups by reading one cache line, where a FrozenTable needs about five.
 //
 // Threads and signal handlers read and write it at the same time, without a lock. An entry is two words, which a reader
 // may see from different writers. So the key is stored as its exclusive-or with the rule: it matches only if both words

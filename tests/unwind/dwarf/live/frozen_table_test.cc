@@ -67,6 +67,33 @@ TEST_CASE("changes of rule may be near, far, small and large") {
   CHECK(both.frozen.At(~uint64_t{0}).kind == RuleKind::kNone);
 }
 
+TEST_CASE("rules are found where nearly all rows are in one place, and the next ones far away") {
+  for (const bool dense_first : {false, true}) {
+    testing::Records records;
+    records.Cie();
+    std::string program;
+    for (unsigned i = 0; i < 5000; ++i) {
+      program += Ops({DW_CFA_advance_loc | 1, DW_CFA_def_cfa_offset}) + Uleb(16 + i % 3000 * 8);
+    }
+    constexpr uint64_t kFar = uint64_t{3} << 30;
+    for (uint64_t i = 0; i < 40; ++i) records.Fde(0x1000 + (dense_first ? kFar : 0) + i * 4096, 16);
+    records.Fde(0x1000'0000 + (dense_first ? 0 : kFar), 5001, program);
+    Both both(records);
+    CheckEdges(both);
+  }
+}
+
+TEST_CASE("rules are found where few rows are spread over nearly 4 GiB") {
+  for (unsigned count = 1; count <= 80; ++count) {
+    testing::Records records;
+    records.Cie();
+    const uint64_t step = count == 1 ? 0 : 0xfff0'0000 / (count - 1);
+    for (uint64_t i = 0; i < count; ++i) records.Fde(0x1000 + i * step, 16);
+    Both both(records);
+    CheckEdges(both);
+  }
+}
+
 TEST_CASE("what has no number is slow, and what is too far away is unknown") {
   testing::Records records;
   records.Cie();
