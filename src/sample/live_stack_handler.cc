@@ -21,13 +21,14 @@ namespace {
 constexpr uint32_t kWatchedWalks = 16;
 constexpr uint64_t kLongestRestNs = 1'000'000'000;
 
-// Writes words to consecutive positions of a ring.
+// Writes words to consecutive positions of a ring. Atomically, because StackRings::PopulateAhead may write what is there
+// at the same time.
 struct WordWriter {
   std::byte* data;
   uint64_t mask, at;
 
   PERFKIT_IN_HANDLER void Put(uint64_t word) {
-    *reinterpret_cast<uint64_t*>(data + (at & mask)) = word;
+    __atomic_store_n(reinterpret_cast<uint64_t*>(data + (at & mask)), word, __ATOMIC_RELAXED);
     at += sizeof(word);
   }
 };

@@ -117,13 +117,14 @@ bool LiveStackReader::IsOfLastSample(const RawRecord& raw, uint32_t number) cons
   return stack && stack->size() > 0 && last != last_ips_.end() && stack->pcs[0] == last->second;
 }
 
-void LiveStackReader::GiveBackRings() {
+void LiveStackReader::PrepareRings() {
   if (!is_open()) return;
   uint64_t without = 0;
   for (size_t i = 0; i < plan_.events().size(); ++i) without += handler_->skipped(i, StackSkip::kNoRing);
   // Signals have found no ring since the last drain: rings that are merely idle are given back, too.
   const bool scarce = without != std::exchange(without_ring_, without);
   handler_->rings().GiveBack(scarce, sys::ClockNs(plan_.options().clock_id));
+  handler_->rings().PopulateAhead();
 }
 
 // The rest are samples whose signals were merged: no handler has seen them.

@@ -44,8 +44,8 @@ class LiveStackReader {
   // the stack is not to be delivered.
   std::optional<uint32_t> Take(const RawRecord& raw, const std::vector<Writer>& writers, DuplicateFilter& duplicates,
                                Accounting& accounting);
-  // Gives back rings that are no longer needed.
-  void GiveBackRings();
+  // After a drain: gives back rings that are no longer needed, and prepares the others for what comes next.
+  void PrepareRings();
   void FillAccounting(size_t event, EventAccounting& accounting) const;
 
   // A thread has ended; and its rings of samples were closed.
@@ -72,7 +72,7 @@ class LiveStackReader {
   const Plan& plan_;
   LiveStackHandler::Owner handler_;
   IdTable numbers_;            // From the numbers of signals to indices of writers.
-  uint64_t without_ring_ = 0;  // Signals without a ring, as of the last GiveBackRings.
+  uint64_t without_ring_ = 0;  // Signals without a ring, as of the last PrepareRings.
   // Signals by descriptors do not say whether they are stale. So, by signal number, the ip of the last sample; and by
   // event, the number of stacks whose thread had continued since its sample.
   std::unordered_map<uint32_t, uint64_t> last_ips_;

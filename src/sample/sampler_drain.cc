@@ -50,7 +50,7 @@ size_t SamplerImpl::Drain(Visit visit, size_t max_records) {
     drain_.SetDrained(std::min(now, horizon));
     writers_.ForgetWeights(horizon);
   }
-  live_.GiveBackRings();
+  live_.PrepareRings();
   if (given_ == 0) rings_.DropHungUp();
   if (follows_threads()) FollowThreads();
   rings_.CheckEnd(is_running());

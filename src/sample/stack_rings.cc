@@ -18,6 +18,19 @@ namespace {
 constexpr uint32_t kNever = 0, kGivenBack = UINT32_MAX, kClosing = UINT32_MAX - 1;
 constexpr size_t kNone = SIZE_MAX;
 constexpr uint64_t kLongNs = 1'000'000'000;
+// As many rings as a sampler of one thread has: these are populated before the first sample.
+constexpr size_t kFew = 2;
+
+// Makes the pages that begin in [begin, end) present and writable, by writing what is there. If that fails, a handler
+// has written to the page meanwhile. Not by __atomic_fetch_or with 0: clang makes a load of that, for which the kernel
+// maps a page that can't be written.
+void Touch(std::byte* begin, const std::byte* end) {
+  for (std::byte* at = begin; at < end; at += sys::kMinPage) {
+    auto* const word = reinterpret_cast<uint64_t*>(at);
+    uint64_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(word, &seen, seen, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  }
+}
 
 size_t RoundUp(size_t bytes) { return (bytes + sys::kMinPage - 1) / sys::kMinPage * sys::kMinPage; }
 
@@ -47,6 +60,7 @@ std::optional<StackRings> StackRings::Make(const Shape& shape) {
     ring.outer = shape.outer;
     ring.data = base + keys + rings + frames + i * shape.ring_bytes;
     made.readers_.emplace_back(&ring.page, Bytes(ring.data, shape.ring_bytes));
+    if (shape.rings <= kFew) made.PopulateAhead(ring);
   }
   return made;
 }
@@ -170,6 +184,23 @@ void StackRings::GiveBack(bool scarce, uint64_t now_ns) {
     const bool idle = scarce && now_ns - ring.rest_until_ns > kLongNs && ring.rest_until_ns < now_ns;
     if ((ring.ended || idle) && !TryGiveBack(i)) any_ended_ = any_ended_ || ring.ended;
   }
+}
+
+void StackRings::PopulateAhead() {
+  for (size_t i = 0; i < shape_.rings; ++i) {
+    const uint32_t key = __atomic_load_n(&keys_[i], __ATOMIC_RELAXED);
+    if (key != kNever && key != kGivenBack) PopulateAhead(rings_[i]);
+  }
+}
+
+void StackRings::PopulateAhead(StackRing& ring) {
+  const uint64_t wanted = std::min<uint64_t>(LoadShared(ring.page.data_head) + kAhead, shape_.ring_bytes);
+  if (ring.present >= wanted) return;
+  // Few stacks have more frames than the first page holds.
+  if (ring.present == 0)
+    Touch(reinterpret_cast<std::byte*>(ring.frames), reinterpret_cast<std::byte*>(ring.frames + 1));
+  Touch(ring.data + ring.present, ring.data + wanted);
+  ring.present = RoundUp(wanted);
 }
 
 // Only the size of the span changes, which is one word.

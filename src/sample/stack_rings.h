@@ -8,9 +8,11 @@
 //   data_     | records …        v       |               one reader: the thread that drains, with a RingReader
 //
 // All memory is mapped at Open and stays: no handler allocates, locks or uses thread-local storage. Memory that no
-// thread has used costs address space only. A ring is given back when it is empty and its thread has ended, or when it
-// is empty, was not sampled for a second, and other threads lack a ring. A thread that is sampled again claims another
-// ring. If all are taken, a thread takes over the ring of a thread that has ended, including its records.
+// thread has used costs address space only, except for a sampler with two rings. The reader makes pages present before a handler writes them
+// (PopulateAhead): a page fault takes as long as to write some stacks, and counters of the sampled thread would count
+// it. A ring is given back when it is empty and its thread has ended, or when it is empty, was not sampled for a
+// second, and other threads lack a ring. A thread that is sampled again claims another ring. If all are taken, a thread
+// takes over the ring of a thread that has ended, including its records.
 #pragma once
 
 #include <sys/types.h>
@@ -40,6 +42,7 @@ struct alignas(64) StackRing {
   uint32_t tid;
   // Members that the reader writes.
   uint64_t handler_ns_seen;  // handler_ns at the last TakeHandlerNs.
+  uint64_t present;          // Bytes of `data` that are present, at least.
   bool ended;                // The thread has ended.
   UserPage page;             // data_head and data_tail.
   std::byte* data;
@@ -57,6 +60,8 @@ class StackRings {
   // Watermark of the rings of samples: if all samples are of one thread, their stacks fill a quarter of its ring by
   // then.
   static constexpr size_t kWatermarkBytes = 8 << 10;
+  // How much of a ring PopulateAhead keeps ready: what fills until the watermark is reached.
+  static constexpr size_t kAhead = 64 << 10;
 
   struct Shape {
     size_t rings = 0;       // A power of two.
@@ -91,6 +96,8 @@ class StackRings {
   void Ended(pid_t tid);
   // Gives back rings. `scarce`: also rings of threads that were not sampled for a second.
   void GiveBack(bool scarce, uint64_t now_ns);
+  // Makes the pages present that the handlers of taken rings write next. Each page takes some microseconds, once.
+  void PopulateAhead();
   // Sets the maximum number of frames of later walks. If it is less than Shape::depth, walks end there: they don't look
   // for the outermost calls, so that they take less time.
   void Limit(uint32_t frames);
@@ -106,6 +113,7 @@ class StackRings {
   // Returns the index of the thread's ring, or kNone.
   size_t FindOrClaim(uint32_t tid);
   bool TryGiveBack(size_t i);
+  void PopulateAhead(StackRing& ring);
 
   Shape shape_;
   sys::Mapping memory_;

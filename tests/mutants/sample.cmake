@@ -135,3 +135,13 @@ mutant(older_times_are_own FILE src/sample/ring_drain.h TEST sample_test CASES "
 mutant(undated_sample_has_the_weight_of_before FILE src/sample/sampler_drain.cc TEST sample_test
        CASES "a sample by another clock has*" FROM [[const bool is_dated = has_own_time && (]] TO [[const bool is_dated = (]]
        SAYS "Beside a perf record of one event, samples after a change of the rate represent more than was counted.")
+mutant(pages_of_rings_are_not_prepared FILE src/sample/stack_rings.cc TEST sample_test CASES "a thread has no page faults*"
+       FROM [[LoadShared(ring.page.data_head) + kAhead]] TO [[LoadShared(ring.page.data_head)]]
+       SAYS "Sampled threads pay for page faults, and counters count them.")
+mutant(preparing_a_page_undoes_a_write FILE src/sample/stack_rings.cc TEST sample_test CASES "no word is lost*"
+       FROM [[__atomic_compare_exchange_n(word, &seen, seen, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);]]
+       TO [[__atomic_store_n(word, seen, __ATOMIC_RELAXED);]]
+       SAYS "A stack has a word of an older record.")
+mutant(prepared_pages_are_only_read FILE src/sample/stack_rings.cc TEST sample_test CASES "a thread has no page faults*"
+       FROM [[__atomic_compare_exchange_n(word, &seen, seen, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);]] TO [[(void)seen;]]
+       SAYS "Sampled threads pay for page faults all the same.")

@@ -1,8 +1,10 @@
 // The threads' own rings: searched, claimed and given back by many threads at once.
 #include "src/sample/stack_rings.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <random>
@@ -37,6 +39,65 @@ StackRing* Enter(StackRings& rings, pid_t tid, uint64_t now = 1) {
   StackRing* const ring = rings.Enter(tid, now, nested);
   CHECK_FALSE(nested);
   return ring;
+}
+
+// Writes to each page of [begin, begin + bytes), and returns how many page faults this thread had meanwhile. Not
+// instrumented: a sanitizer's own memory is not present.
+PERFKIT_IN_HANDLER long FaultsOfWriting(std::byte* begin, size_t bytes) {
+  rusage before, after;
+  if (getrusage(RUSAGE_THREAD, &before) != 0) return -1;
+  for (size_t at = 0; at < bytes; at += 4096) *reinterpret_cast<volatile uint64_t*>(begin + at) = at;
+  if (getrusage(RUSAGE_THREAD, &after) != 0) return -1;
+  return after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt;
+}
+
+TEST_CASE("a thread has no page faults by writing what was prepared", "[live][rings]") {
+  constexpr size_t kBytes = 256 << 10;
+  for (const size_t count : {2, 4}) {
+    StackRings rings = MakeRings(count, kBytes);
+    StackRing* const ring = Enter(rings, 100);
+    REQUIRE(ring != nullptr);
+    if (count > 2) rings.PopulateAhead();  // Two rings need no drain before.
+    CHECK(FaultsOfWriting(ring->data, StackRings::kAhead) == 0);
+    CHECK(FaultsOfWriting(reinterpret_cast<std::byte*>(ring->frames), sizeof(StackFrame)) == 0);
+    for (const size_t head : {size_t{1} << 10, size_t{100} << 10, kBytes - 8, kBytes + 8, 5 * kBytes}) {
+      ring->page.data_head = head;
+      rings.PopulateAhead();
+      CHECK(FaultsOfWriting(ring->data, std::min(head + StackRings::kAhead, kBytes)) == 0);
+    }
+    CHECK(ring->present == kBytes);
+  }
+}
+
+// As a handler's stores: not instrumented. Returns how many words did not stay as they were written.
+PERFKIT_IN_HANDLER size_t WriteFirstWords(std::byte* data, size_t pages, uint64_t rounds) {
+  const auto first_word = [&](uint64_t i) { return reinterpret_cast<uint64_t*>(data + i % pages * 4096); };
+  size_t lost = 0;
+  for (uint64_t i = 1; i <= rounds; ++i) {
+    __atomic_store_n(first_word(i), i, __ATOMIC_RELAXED);
+    lost += __atomic_load_n(first_word(i - 1), __ATOMIC_RELAXED) != i - 1;
+  }
+  return lost;
+}
+
+TEST_CASE("no word is lost that a handler writes while its page is prepared", "[live][rings]") {
+  constexpr size_t kBytes = 256 << 10;
+  StackRings rings = MakeRings(4, kBytes);
+  StackRing* const ring = Enter(rings, 100);
+  REQUIRE(ring != nullptr);
+  ring->page.data_head = kBytes;
+  std::atomic<bool> has_ended{false};
+  size_t lost = 0;
+  std::thread writer([&] {
+    lost = WriteFirstWords(ring->data, kBytes / 4096, 2'000'000);
+    has_ended = true;
+  });
+  while (!has_ended) {
+    ring->present = 0;
+    rings.PopulateAhead();
+  }
+  writer.join();
+  CHECK(lost == 0);
 }
 
 TEST_CASE("a thread finds its ring again, and the last one finds none", "[live][rings]") {
