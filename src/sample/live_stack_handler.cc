@@ -138,7 +138,7 @@ PERFKIT_IN_HANDLER void LiveStackHandler::Take(StackRing& ring, uint32_t number,
   const size_t trailer_bytes = 8 * trailer_fields_;
   // If not even the shortest record fits, the stack is not walked. The size of its record is known after the walk only.
   if (!rings_.HasRoom(ring, LiveRecord::Bytes(1, trailer_bytes))) return Skip(number, StackSkip::kRingFull);
-  UnwoundStack stack = walker_->WalkBothEnds(registers, ring.room, ring.outer);
+  UnwoundStack stack = walker_->WalkBothEnds(registers, ring.room, ring.outer, ring.tid);
   if (stack.frames > rings_.shape().depth) stack.frames = rings_.shape().depth;
   if (rings_.HasRoom(ring, LiveRecord::Bytes(stack.frames, trailer_bytes))) {
     Write(ring, number, stack);

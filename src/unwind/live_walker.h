@@ -36,9 +36,11 @@ class LiveWalker {
   // KiB of the stack on which the handler runs. If a handler leaves it by longjmp, retired tables are never freed.
   virtual UnwoundStack Walk(const ucontext_t& interrupted, std::span<StackFrame> frames) noexcept = 0;
   // As Walk. If more frames are found than fit, keeps the `outer` outermost ones, too, and leaves out those between
-  // (UnwoundStack::omitted). 0 means as Walk.
+  // (UnwoundStack::omitted). 0 means as Walk. `tid`: of the calling thread, which knows it already; to ask the kernel
+  // again takes as long as to walk five frames.
   PERFKIT_IN_HANDLER virtual UnwoundStack WalkBothEnds(const ucontext_t& interrupted, std::span<StackFrame> frames,
-                                                       uint32_t) noexcept {
+                                                       [[maybe_unused]] uint32_t outer,
+                                                       [[maybe_unused]] uint32_t tid) noexcept {
     return Walk(interrupted, frames);
   }
 };

@@ -119,13 +119,14 @@ mutant(numbers_begin_anew_under_walks FILE src/unwind/dwarf/sampled/walker.cc TE
        FROM [[(others == 0 || rules_.HasNewGeneration())]] TO [[(others == 0 || rules_.HasNewGeneration() || true)]]
        SAYS "After 65,535 changes of mappings a walk uses the rules of another process.")
 mutant(bounds_outlive_the_thread FILE src/unwind/dwarf/live/thread_stack_bounds.cc TEST unwind_dwarf_test CASES "the bounds of a thread that ended*"
-       FROM [[const uint64_t tid = sys::ThisTid();]] TO [[const uint64_t tid = 1;]]
+       FROM [[  Slot& slot = slots_[base::Mix(thread)]] TO [[  tid = 1;
+  Slot& slot = slots_[base::Mix(thread)]]
        SAYS "A walk on a fiber below the stack of a later thread ends the program with SIGSEGV.")
 mutant(guess_is_planted FILE src/unwind/dwarf/sampled/walker.cc TEST unwind_dwarf_test CASES "a sampled stack ends at a planted*"
        FROM [[(!at.interrupted && !at.guess)]] TO [[!at.interrupted]]
        SAYS "Stacks that end at a wrong guess are called complete.")
 mutant(rule_before_a_planted_address_is_cached FILE src/unwind/dwarf/live/live_walk.cc TEST unwind_dwarf_test CASES "a return address is planted*"
-       FROM [[if (!may_be_planted) map_.cache.Put]] TO [[map_.cache.Put]]
+       FROM [[(returns ? 0 : kMayBePlanted)]] TO [[0]]
        SAYS "After one guess the stacks of fibers are never complete again.")
 mutant(fiber_entry_has_a_caller FILE src/unwind/dwarf/cfi/code_evidence.cc TEST unwind_dwarf_test CASES "the entry of a fiber*"
        FROM [[if (offset < end) return true;]] TO [[if (offset + 1 < end) return true;]]

@@ -173,7 +173,7 @@ bool LiveTables::Renew(Modules& made, size_t& code_bytes) {
 
 // Requests the bounds of the calling thread's stack, too: a thread that calls Maintain probably walks.
 void LiveTables::FindStacks() {
-  (void)stacks_.EndAbove(reinterpret_cast<uint64_t>(__builtin_frame_address(0)));
+  (void)stacks_.EndAbove(reinterpret_cast<uint64_t>(__builtin_frame_address(0)), sys::ThisTid());
   if (!stacks_.Wants()) return;
   const absl::StatusOr<std::string> maps = proc::ReadMaps(sys::kernel().getpid());
   if (maps.ok()) stacks_.Learn(*maps);

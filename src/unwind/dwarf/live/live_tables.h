@@ -38,10 +38,10 @@ class LiveTables final : public LiveWalker {
   absl::Status Maintain() override { return MaintainUpTo(kAllCode); }
   absl::Status MaintainBriefly() override { return MaintainUpTo(brief_code_bytes_); }
   UnwoundStack Walk(const ucontext_t& interrupted, std::span<StackFrame> frames) noexcept override {
-    return WalkBothEnds(interrupted, frames, 0);
+    return WalkBothEnds(interrupted, frames, 0, sys::ThisTid());
   }
-  UnwoundStack WalkBothEnds(const ucontext_t& interrupted, std::span<StackFrame> frames,
-                            uint32_t outer) noexcept override;
+  UnwoundStack WalkBothEnds(const ucontext_t& interrupted, std::span<StackFrame> frames, uint32_t outer,
+                            uint32_t tid) noexcept override;
   // As LiveUnwinder::stats.
   LiveStats stats() const;
 
@@ -54,6 +54,10 @@ class LiveTables final : public LiveWalker {
 
   static constexpr size_t kAllCode = SIZE_MAX;
 
+  // Walks from the frame with these registers, by `code`, which is LiveCode of live_walk.cc.
+  template <class Code>
+  UnwoundStack WalkOn(Code& code, const WalkState& innermost, uint64_t stack_end, std::span<StackFrame> frames,
+                      uint32_t outer);
   absl::Status MaintainUpTo(size_t code_bytes);
   // Builds and publishes a new map. Returns false if more modules were loaded than can be copied at once; `made` has
   // those that were copied.

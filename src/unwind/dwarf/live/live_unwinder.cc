@@ -43,7 +43,7 @@ LiveStats LiveUnwinder::stats() const { return tables_->stats(); }
 
 UnwoundStack LiveUnwinder::InterruptedStack(const void* context, std::span<StackFrame> frames,
                                             uint32_t outer) noexcept {
-  return tables_->WalkBothEnds(*static_cast<const ucontext_t*>(context), frames, outer);
+  return tables_->WalkBothEnds(*static_cast<const ucontext_t*>(context), frames, outer, sys::ThisTid());
 }
 
 UnwoundStack LiveUnwinder::CurrentStack(std::span<StackFrame> frames, uint32_t outer) noexcept {

@@ -18,32 +18,40 @@ using Machine = ThisMachine;
 // The source of rules for a walk: a map.
 class LiveCode {
  public:
-  LiveCode(const LiveMap& map, const FullRegisters& innermost) : map_(map), innermost_(innermost) {}
+  // `innermost`: the registers that the walk begins with. Computed only for the few walks that need them.
+  LiveCode(const LiveMap& map, const ucontext_t& innermost) : map_(map), context_(&innermost) {}
+  LiveCode(const LiveMap& map, const FullRegisters& innermost) : map_(map), registers_(&innermost) {}
 
   bool RuleAt(const WalkState& at, Rule& rule) {
     const uint64_t address = CodeOf(at);
-    const bool known = map_.cache.Find(address, rule);
-    if (known && (rule.flags & kMayGo) == 0) return true;
+    const bool is_known = map_.cache.Find(address, rule) && MayUse(rule, at);
+    const bool may_go = (rule.flags & kMayGo) != 0;
+    rule.flags &= static_cast<uint8_t>(~kMarks);
+    if (is_known && !may_go) return true;
     if (!Find(address)) return false;
-    if (known) return true;
+    if (is_known) return true;
     if (range_->module == nullptr) return rule = Rule(), true;
     const LiveModule& module = *range_->module;
     if (!module.is_ready) return met_unready_ = true, false;
-    const bool may_be_planted = MayBePlanted(module, address + 1);
-    if (may_be_planted && !at.interrupted && !at.guess) return rule = {.kind = RuleKind::kRoot}, true;
+    // Only a return address can be planted. For other addresses that is not looked up: the search of the functions takes
+    // longer than the rest of this step.
+    const bool returns = !at.interrupted && !at.guess;
+    if (returns && MayBePlanted(module, at.pc)) return rule = {.kind = RuleKind::kRoot}, true;
     rule = RuleIn(module, address);
-    if (!module.stays) rule.flags |= kMayGo;
-    // The rule of the address before a planted return address depends on the frame.
-    if (!may_be_planted) map_.cache.Put(address, rule);
+    Rule cached = rule;
+    cached.flags |= static_cast<uint8_t>((module.stays ? 0 : kMayGo) | (returns ? 0 : kMayBePlanted));
+    map_.cache.Put(address, cached);
     return true;
   }
 
   // As RuleAt, for nearly all frames. Returns false if the rule is not cached, or has to be checked first.
-  bool CachedRuleAt(uint64_t address, Rule& rule) const {
+  bool CachedRuleAt(const WalkState& at, Rule& rule) const {
+    const uint64_t address = CodeOf(at);
     if (!map_.cache.Find(address, rule)) return false;
-    if ((rule.flags & kMayGo) == 0) return true;
-    rule.flags &= static_cast<uint8_t>(~kMayGo);
-    return IsInRange(address);
+    if ((rule.flags & kMarks) == 0) return true;
+    const bool may_use = MayUse(rule, at) && ((rule.flags & kMayGo) == 0 || IsInRange(address));
+    rule.flags &= static_cast<uint8_t>(~kMarks);
+    return may_use;
   }
 
   bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias) {
@@ -66,15 +74,25 @@ class LiveCode {
     return Find(address - 1) && FindCallBefore(CodeAround(address - 1), address).kind != CallKind::kNone;
   }
 
-  FullRegisters Innermost() const { return innermost_; }
+  FullRegisters Innermost() const {
+    if (context_ == nullptr) return *registers_;
+    const auto at = reinterpret_cast<uint64_t>(context_);
+    return FromContext<Machine>(StackBytes(at, std::as_bytes(std::span(context_, 1))), at);
+  }
   // Returns true if RuleAt has failed because a module's tables are not built yet.
   bool met_unready() const { return met_unready_; }
 
  private:
-  // In a cached rule: its module may be unloaded.
-  static constexpr uint8_t kMayGo = 1 << 7;
+  // Flags of cached rules only. The module may be unloaded. The return address after the rule's address may be planted:
+  // then the rule does not hold for a frame with that return address.
+  static constexpr uint8_t kMayGo = 1 << 7, kMayBePlanted = 1 << 6, kMarks = kMayGo | kMayBePlanted;
   // Bytes of a call with a distance, whose first byte is E8.
   static constexpr uint64_t kDirectCall = 5;
+
+  // Returns true if a cached rule holds for the frame.
+  static bool MayUse(const Rule& rule, const WalkState& at) {
+    return (rule.flags & kMayBePlanted) == 0 || at.interrupted || at.guess;
+  }
 
   // Returns the rule of an address that is not cached.
   PERFKIT_IN_HANDLER Rule RuleIn(const LiveModule& module, uint64_t address) const {
@@ -139,7 +157,8 @@ class LiveCode {
   }
 
   const LiveMap& map_;
-  const FullRegisters& innermost_;
+  const ucontext_t* const context_ = nullptr;
+  const FullRegisters* const registers_ = nullptr;
   const LiveMap::Range* range_ = nullptr;
   std::array<const LiveModule*, 8> seen_{};
   size_t next_ = 0;
@@ -154,7 +173,7 @@ bool FollowFastPath(StackWalk<OwnStackReader>& walk, const LiveCode& code) {
   uint32_t n = walk.found.frames;
   Rule rule;
   bool is_root = false;
-  while (!at.guess && code.CachedRuleAt(CodeOf(at), rule)) {
+  while (!at.guess && code.CachedRuleAt(at, rule)) {
     if (!FastPathFrame<Machine>::Is(rule)) {
       is_root = rule.kind == RuleKind::kRoot;
       break;
@@ -178,36 +197,58 @@ bool FollowFastPath(StackWalk<OwnStackReader>& walk, const LiveCode& code) {
   return true;
 }
 
-// Prefetches the rules of the thread's last stack, all at once: consecutive stacks of a thread resemble each other.
-void PrefetchRules(const LiveCache& cache, std::span<const StackFrame> last) {
-  constexpr size_t kMax = 48;
+// Prefetches what the walk will read one after the other, all at once: the ranges of modules, and the rules of the
+// thread's last stack, because consecutive stacks of a thread resemble each other.
+void Prefetch(const LiveMap& map, std::span<const StackFrame> last) {
+  constexpr size_t kMax = 48, kMaxLines = 24, kLine = 64;
+  const auto* const ranges = reinterpret_cast<const std::byte*>(map.ranges.data());
+  const size_t bytes = std::min(map.ranges.size() * sizeof(map.ranges[0]), kMaxLines * kLine);
+  for (size_t at = 0; at < bytes; at += kLine) PrefetchAt(ranges, at);
   for (const StackFrame& frame : last.first(std::min(kMax, last.size()))) {
     if (frame.pc == 0) return;
-    cache.Prefetch(frame.code());
+    map.cache.Prefetch(frame.code());
   }
+}
+
+// Returns the registers in a signal's context that nearly all frames need.
+WalkState StateOf(const ucontext_t& interrupted) {
+  const auto value = [&](unsigned number) {
+    return sys::WordAt(reinterpret_cast<uint64_t>(&interrupted) + Machine::kContext[number]);
+  };
+  return {.pc = value(Machine::kPc),
+          .sp = value(Machine::kSp),
+          .fp = value(Machine::kFp),
+          .lr = Machine::kLinkRegister ? value(Machine::kLr) : 0};
 }
 
 }  // namespace
 
-UnwoundStack LiveTables::WalkBothEnds(const ucontext_t& interrupted, std::span<StackFrame> frames,
-                                      uint32_t outer) noexcept {
-  const auto at = reinterpret_cast<uint64_t>(&interrupted);
-  const StackBytes context(at, std::as_bytes(std::span(&interrupted, 1)));
-  return WalkFrom(FromContext<Machine>(context, at), false, frames, outer);
+UnwoundStack LiveTables::WalkBothEnds(const ucontext_t& interrupted, std::span<StackFrame> frames, uint32_t outer,
+                                      uint32_t tid) noexcept {
+  const base::Published<LiveMap>::Reader map(map_);
+  Prefetch(*map, frames);
+  LiveCode code(*map, interrupted);
+  const WalkState innermost = StateOf(interrupted);
+  return WalkOn(code, innermost, stacks_.EndAbove(innermost.sp, tid), frames, outer);
 }
 
 UnwoundStack LiveTables::WalkFrom(const FullRegisters& registers, bool skip, std::span<StackFrame> frames,
                                   uint32_t outer) noexcept {
   const base::Published<LiveMap>::Reader map(map_);
-  PrefetchRules((*map).cache, frames);
+  Prefetch(*map, frames);
   FullRegisters innermost = registers;
   LiveCode code(*map, innermost);
-  const uint64_t sp = innermost.ValueOr0(Machine::kSp);
-  StackWalk<OwnStackReader> walk{.at = {}, .stack = OwnStackReader(sp, stacks_.EndAbove(sp)), .frames = frames};
+  const uint64_t sp = innermost.ValueOr0(Machine::kSp), stack_end = stacks_.EndAbove(sp, sys::ThisTid());
   StackEnd why = StackEnd::kNoInfo;
+  if (skip && !detail::StepAll<Machine>(OwnStackReader(sp, stack_end), code, innermost, why)) return {.end = why};
+  return WalkOn(code, StateOf<Machine>(innermost), stack_end, frames, outer);
+}
+
+template <class Code>
+UnwoundStack LiveTables::WalkOn(Code& code, const WalkState& innermost, uint64_t stack_end,
+                                std::span<StackFrame> frames, uint32_t outer) {
+  StackWalk<OwnStackReader> walk{.at = innermost, .stack = OwnStackReader(innermost.sp, stack_end), .frames = frames};
   walk.outer = static_cast<uint32_t>(std::min<size_t>(outer, frames.size()));
-  if (skip && !detail::StepAll<Machine>(walk.stack, code, innermost, why)) return {.end = why};
-  walk.at = StateOf<Machine>(innermost);
   for (;;) {
     if (FollowFastPath(walk, code)) break;
     const uint64_t frame_sp = walk.at.sp;

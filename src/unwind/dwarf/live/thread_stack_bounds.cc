@@ -50,9 +50,8 @@ uint64_t EndOfStack(const Mapping& map, uint64_t sp, uint64_t thread, bool is_ma
 
 // Acquire pairs with the releases in Learn: if a reader sees its tid both before and after, the bounds between are that
 // thread's.
-PERFKIT_IN_HANDLER uint64_t ThreadStackBounds::EndAbove(uint64_t sp) {
+PERFKIT_IN_HANDLER uint64_t ThreadStackBounds::EndAbove(uint64_t sp, uint32_t tid) {
   const auto thread = reinterpret_cast<uint64_t>(__builtin_thread_pointer());
-  const uint64_t tid = sys::ThisTid();
   Slot& slot = slots_[base::Mix(thread) >> (64 - kBits)];
   if (slot.tid.load(std::memory_order_acquire) == tid && slot.thread.load(std::memory_order_acquire) == thread) {
     const uint64_t begin = slot.begin.load(std::memory_order_acquire), end = slot.end.load(std::memory_order_acquire);

@@ -25,8 +25,8 @@ namespace perfkit::unwind {
 class ThreadStackBounds {
  public:
   // Async-signal-safe. Returns an address up to which [sp, end) is the calling thread's own stack as long as it runs; 0
-  // if that is not known (yet).
-  PERFKIT_IN_HANDLER uint64_t EndAbove(uint64_t sp);
+  // if that is not known (yet). `tid`: of the calling thread.
+  PERFKIT_IN_HANDLER uint64_t EndAbove(uint64_t sp, uint32_t tid);
 
   // Returns true if handlers have made requests and it is time to read /proc/self/maps. Then call Learn with its text.
   // Takes the requests, so that the text is newer than they are: a later request may be that of a later thread.

@@ -45,10 +45,12 @@ TEST_CASE("a thread's stack is known once it was asked for and looked up", "[thr
     threads.emplace_back([&] {
       const uint64_t sp = Here();
       uint64_t end = 0;
-      for (int round = 0; round < 1'000'000 && end == 0; ++round, std::this_thread::yield()) end = stacks.EndAbove(sp);
+      for (int round = 0; round < 1'000'000 && end == 0; ++round, std::this_thread::yield())
+        end = stacks.EndAbove(sp, sys::ThisTid());
       const bool is_whole = end > Block() && end <= Block() + sys::kMinPage && Holes(end) == 0;
       // What lies above, on another stack, or far below is not this thread's.
-      const bool is_own = stacks.EndAbove(end) == 0 && stacks.EndAbove(sp - (uint64_t{1} << 30)) == 0;
+      const bool is_own =
+          stacks.EndAbove(end, sys::ThisTid()) == 0 && stacks.EndAbove(sp - (uint64_t{1} << 30), sys::ThisTid()) == 0;
       known += is_whole && is_own ? 1 : 0;
       ++done;
     });
@@ -62,14 +64,14 @@ TEST_CASE("a thread's stack is known once it was asked for and looked up", "[thr
 
 TEST_CASE("the main thread's stack ends where the kernel says", "[thread_stack_bounds]") {
   ThreadStackBounds stacks;
-  CHECK(stacks.EndAbove(Here()) == 0);
+  CHECK(stacks.EndAbove(Here(), sys::ThisTid()) == 0);
   REQUIRE(stacks.Wants());
   stacks.Learn(Maps());
-  const uint64_t end = stacks.EndAbove(Here());
+  const uint64_t end = stacks.EndAbove(Here(), sys::ThisTid());
   REQUIRE(end > Here());
   CHECK(Holes(end) == 0);
-  CHECK(stacks.EndAbove(end) == 0);
-  CHECK(stacks.EndAbove(0) == 0);
+  CHECK(stacks.EndAbove(end, sys::ThisTid()) == 0);
+  CHECK(stacks.EndAbove(0, sys::ThisTid()) == 0);
 }
 
 // Its mapping may be joined with the one that has the main thread's block, as they are alike and side by side.
@@ -82,7 +84,7 @@ void CheckFiber(bool guarded) {
   ThreadStackBounds stacks;
   int looked = 0;
   for (int i = 0; i < 5000; ++i) {
-    REQUIRE(stacks.EndAbove(fiber) == 0);
+    REQUIRE(stacks.EndAbove(fiber, sys::ThisTid()) == 0);
     if (!stacks.Wants()) continue;
     ++looked;
     stacks.Learn(Maps());
@@ -130,16 +132,16 @@ TEST_CASE("the bounds of a thread that ended are not those of a later thread", "
   bool known = false, known_anew = false;
   OnStack(end, kBytes - sys::kMinPage, [&] {
     first = Block();
-    (void)stacks.EndAbove(Here());
+    (void)stacks.EndAbove(Here(), sys::ThisTid());
     if (stacks.Wants()) stacks.Learn(Maps());
-    known = stacks.EndAbove(Here()) != 0 && stacks.EndAbove(Here() - kFar) != 0;
+    known = stacks.EndAbove(Here(), sys::ThisTid()) != 0 && stacks.EndAbove(Here() - kFar, sys::ThisTid()) != 0;
   });
   OnStack(end, kSmall, [&] {
     second = Block();
-    (void)stacks.EndAbove(Here());
-    later_end = stacks.EndAbove(Here() - kFar);
+    (void)stacks.EndAbove(Here(), sys::ThisTid());
+    later_end = stacks.EndAbove(Here() - kFar, sys::ThisTid());
     if (stacks.Wants()) stacks.Learn(Maps());
-    known_anew = stacks.EndAbove(Here()) != 0 && stacks.EndAbove(Here() - kFar) == 0;
+    known_anew = stacks.EndAbove(Here(), sys::ThisTid()) != 0 && stacks.EndAbove(Here() - kFar, sys::ThisTid()) == 0;
   });
   CHECK(first == second);
   CHECK(known);
@@ -150,11 +152,11 @@ TEST_CASE("the bounds of a thread that ended are not those of a later thread", "
 
 TEST_CASE("a request is answered only by mappings that were read after it", "[thread_stack_bounds]") {
   ThreadStackBounds stacks;
-  std::thread([&] { (void)stacks.EndAbove(Here()); }).join();
+  std::thread([&] { (void)stacks.EndAbove(Here(), sys::ThisTid()); }).join();
   REQUIRE(stacks.Wants());
-  CHECK(stacks.EndAbove(Here()) == 0);
+  CHECK(stacks.EndAbove(Here(), sys::ThisTid()) == 0);
   stacks.Learn(Maps());
-  CHECK(stacks.EndAbove(Here()) == 0);
+  CHECK(stacks.EndAbove(Here(), sys::ThisTid()) == 0);
 }
 
 TEST_CASE("maps that make no sense teach nothing", "[thread_stack_bounds]") {
@@ -162,9 +164,9 @@ TEST_CASE("maps that make no sense teach nothing", "[thread_stack_bounds]") {
   const char* const texts[] = {"", "\n\n", "x", "0-ffffffffffffffff ---p 0 00:00 0 [stack]\n",
                                "ffff-0 rw-p 0 00:00 0 [stack]\n"};
   for (const char* const text : texts) {
-    CHECK(stacks.EndAbove(Here()) == 0);
+    CHECK(stacks.EndAbove(Here(), sys::ThisTid()) == 0);
     stacks.Learn(text);
-    CHECK(stacks.EndAbove(Here()) == 0);
+    CHECK(stacks.EndAbove(Here(), sys::ThisTid()) == 0);
   }
 }
 
