@@ -92,13 +92,16 @@ inline uint64_t CodeOf(const WalkState& at) { return at.pc - (at.interrupted ? 0
 
 namespace detail {
 
+// How far StepToRoot looks: words of a frame. musl 1.2.3 has 6.
+constexpr uint64_t kMaxWordsToRoot = 16;
+
 // Makes `at` the outermost frame, if the first return address above sp is in code that is the root of stacks: code
 // that was called by it, as musl's libc_start_main_stage2 and start, may have no information. There is one such word
 // in a stack, at its end, and no call is passed over, because each would have left a return address.
 template <class Stack, class Code>
 bool StepToRoot(const Stack& stack, Code& code, WalkState& at) {
-  constexpr uint64_t kMaxWords = 16;  // Of a frame. musl 1.2.3 has 6.
-  for (uint64_t end = at.sp + sizeof(uint64_t); end <= at.sp + kMaxWords * sizeof(uint64_t); end += sizeof(uint64_t)) {
+  constexpr uint64_t kBytes = kMaxWordsToRoot * sizeof(uint64_t);
+  for (uint64_t end = at.sp + sizeof(uint64_t); end <= at.sp + kBytes; end += sizeof(uint64_t)) {
     WalkState caller{0, end, 0, 0, false, true};
     Rule rule;
     if (!stack.Read(end - sizeof(uint64_t), caller.pc)) return false;

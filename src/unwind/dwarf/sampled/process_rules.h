@@ -10,11 +10,13 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "perfkit/unwinder.h"
+#include "src/base/mix.h"
 #include "src/proc/processes.h"
 #include "src/unwind/dwarf/sampled/code_module.h"
 #include "src/unwind/dwarf/sampled/rule_cache.h"
@@ -25,6 +27,25 @@ namespace perfkit::unwind {
 class ProcessRules {
  public:
   using Process = proc::Processes::Process;
+
+  // The GiBs of addresses in which a process has code, by the low bits of their numbers.
+  class CodeMask {
+   public:
+    CodeMask() = default;
+    explicit CodeMask(const proc::Space& space);
+    static CodeMask All();
+    // Returns false only if nothing is mapped at `address`, as for most words that are no addresses of code.
+    bool Has(uint64_t address) const {
+      const uint64_t number = address >> kShift;
+      return (words_[number / 64 % words_.size()] >> number % 64 & 1) != 0;
+    }
+
+   private:
+    static constexpr unsigned kShift = 30;
+    static constexpr uint64_t kNumbers = 1024;
+
+    std::array<uint64_t, kNumbers / 64> words_{};
+  };
 
   // `proc`: UnwinderOptions::proc.
   explicit ProcessRules(const std::string& proc);
@@ -49,8 +70,16 @@ class ProcessRules {
   // Returns true if the call before `address` may call the function that contains `pc`, also from another module.
   // Returns false if `pc` is in no readable file.
   bool IsCallOf(const Process* process, uint64_t address, uint64_t pc);
-  // Returns true if a call ends right before `address`.
-  bool IsAfterCall(const Process* process, uint64_t address);
+  // Returns true if a call ends right before `address`. `generation`: GenerationOf(process).
+  bool IsAfterCall(const Process* process, uint32_t generation, uint64_t address);
+  // Returns what IsAfterCall has returned, as long as that is kept.
+  std::optional<bool> KnownAfterCall(uint32_t generation, uint64_t address) const {
+    const uint64_t key = RuleCache::KeyOf(address - 1, generation);
+    const KnownCall& known = calls_[IndexOf(key)];
+    return RuleCache::CanHold(address - 1) && known.key == key ? std::optional(known.is_call) : std::nullopt;
+  }
+  // Where a process has code. Valid until the next GenerationOf.
+  const CodeMask& MaskOf(const Process* process) const;
 
   // The cache alone, for walks that leave misses to RuleAt. They tell how many rules they have found.
   RuleCache& cache() { return cache_; }
@@ -65,7 +94,14 @@ class ProcessRules {
   struct Generation {
     uint64_t epoch = proc::Processes::kNoEpoch;
     uint32_t number = 0;
+    CodeMask code;
   };
+  // What IsAfterCall has returned.
+  struct KnownCall {
+    uint64_t key = 0;  // As RuleCache's; 0 means none.
+    bool is_call = false;
+  };
+  static constexpr unsigned kCallBits = 10;
   struct ModuleOffset {
     CodeModule* module;
     uint64_t offset;
@@ -73,6 +109,7 @@ class ProcessRules {
 
   // As CodeModule::At.
   bool ReadRule(const Process* process, uint64_t address, bool may_be_planted, Rule& rule);
+  static constexpr size_t IndexOf(uint64_t key) { return base::Mix(key) >> (64 - kCallBits); }
   bool Locate(const Process* process, uint64_t address, ModuleOffset& found);
   CodeModule& ModuleAt(uint32_t number);
 
@@ -82,7 +119,8 @@ class ProcessRules {
   RuleCache cache_;
   std::array<Generation, 64> generations_{};  // A cache by epoch.
   uint32_t last_generation_ = 0;
-  uint64_t lookups_ = 0, hits_ = 0;  // Of rules, and of those in the cache.
+  std::array<KnownCall, size_t{1} << kCallBits> calls_{};  // By a hash of the key.
+  uint64_t lookups_ = 0, hits_ = 0;                        // Of rules, and of those in the cache.
 };
 
 }  // namespace perfkit::unwind

@@ -1,12 +1,14 @@
 // Walks stacks: one, or many in turns. Nearly all frames take the fast path, with rules from the cache and four
-// registers; Advance handles the others, which may read files, and returns to the fast path. A walk is limited by
-// memory latency: each frame's words depend on the frame before. So several walks take turns in lanes, and each turn
-// prefetches what the lane's next turn reads. Stacks of recent samples decide how: shallow ones are prefetched as a
-// whole some samples ahead and walked one after the other, deep ones take turns.
+// registers. FollowGuesses takes frames of code without information, such as that of JIT compilers. Advance handles the
+// others, which may read files, and returns to the fast path. A walk is limited by memory latency: each frame's words
+// depend on the frame before. So several walks take turns in lanes, and each turn prefetches what the lane's next turn
+// reads. Stacks of recent samples decide how: shallow ones are prefetched as a whole some samples ahead and walked one
+// after the other, deep ones take turns.
 #include "src/unwind/dwarf/sampled/walker.h"
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <utility>
 
 namespace perfkit::unwind {
@@ -45,7 +47,7 @@ struct Walker::Code {
     return walker.rules_.UnplantedRuleAt(walk.process, CodeOf(at), rule);
   }
   bool IsCallOf(uint64_t address, uint64_t pc) { return walker.rules_.IsCallOf(walk.process, address, pc); }
-  bool IsAfterCall(uint64_t address) { return walker.rules_.IsAfterCall(walk.process, address); }
+  bool IsAfterCall(uint64_t address) { return walker.rules_.IsAfterCall(walk.process, walk.generation, address); }
   bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias) {
     return walker.rules_.RowAt(walk.process, address, row, bias);
   }
@@ -110,6 +112,50 @@ bool Walker::Advance(Walk& walk) {
   return unwind::Advance<Machine>(walk, code) || Count(walk);
 }
 
+// Does what StepToRoot does before the frame pointer is followed: looks for the first word above sp that points after a
+// call. Where it does not point into a root, as nearly always, the frame pointer leads on.
+bool Walker::MayStepToRoot(const Walk& walk, const WalkState& at) {
+  if (Machine::kLinkRegister) return false;
+  const ProcessRules::CodeMask& code = rules_.MaskOf(walk.process);
+  for (uint64_t i = 0; i < detail::kMaxWordsToRoot; ++i) {
+    uint64_t word = 0;
+    if (!walk.stack.Read(at.sp + i * sizeof(word), word)) return false;
+    if (!code.Has(word - 1)) continue;
+    const std::optional<bool> is_after_call = rules_.KnownAfterCall(walk.generation, word);
+    if (!is_after_call) return true;
+    if (!*is_after_call) continue;
+    const Rule* const rule = rules_.cache().Find(RuleCache::KeyOf(word - 1, walk.generation));
+    return rule == nullptr || rule->kind == RuleKind::kRoot;
+  }
+  return false;
+}
+
+bool Walker::FollowGuesses(Walk& walk) {
+  if (walk.at.interrupted) return false;
+  const uint32_t before = walk.found.frames;
+  for (WalkState& at = walk.at; walk.found.frames < walk.frames.size();) {
+    if (!RuleCache::CanHold(at.pc - 1)) break;
+    const Rule* const rule = rules_.cache().Find(RuleCache::KeyOf(at.pc - 1, walk.generation));
+    WalkState caller = at;
+    if (rule == nullptr || walk.process == nullptr) break;
+    if (*rule == Rule()) {
+      StackEnd why = StackEnd::kNoInfo;
+      if (MayStepToRoot(walk, at) || !detail::FollowFramePointer<Machine>(walk.stack, caller, why)) break;
+      if (!FastPathFrame<Machine>::IsUsual(caller.pc)) break;
+    } else {
+      // Else for the fast path, or for Advance. On aarch64 a chain of frame pointers does not determine sp.
+      const bool by_rule =
+          at.guess && FastPathFrame<Machine>::Is(*rule) && !(Machine::kLinkRegister && rule->kind == RuleKind::kSp);
+      if (!by_rule || !FastPathFrame<Machine>(*rule, at).Advance(walk.stack, caller)) break;
+    }
+    walk.frames[walk.found.frames++] = {at.pc, true, at.guess};
+    walk.found.guesses += at.guess;
+    at = caller;
+  }
+  rules_.CountHits(walk.found.frames - before);
+  return walk.found.frames != before;
+}
+
 FastPathWalk Walker::Load(const Walk& walk) {
   return {walk.at, walk.stack, walk.frames, walk.found.frames, walk.generation};
 }
@@ -141,7 +187,7 @@ UnwoundStack Walker::UnwindOne(const Sample& sample, std::span<StackFrame> frame
           .frames = fast.found(), .guesses = walk.found.guesses, .end = StackEnd::kRoot, .stack_bytes = stack_bytes};
     }
     Store(fast, walk);
-  } while (Advance(walk));
+  } while (FollowGuesses(walk) || Advance(walk));
   return walk.found;
 }
 
@@ -151,7 +197,7 @@ bool Walker::Turn(Lane& lane) {
     const bool is_root = lane.fast.TakeRoot();
     Store(lane.fast, lane.walk);
     if (is_root) return lane.walk.End(StackEnd::kRoot), Count(lane.walk);
-    if (!Advance(lane.walk)) return false;
+    if (!FollowGuesses(lane.walk) && !Advance(lane.walk)) return false;
     lane.fast = Load(lane.walk);
     lane.looked_up = lane.fast.Start(rules_.cache());
   }

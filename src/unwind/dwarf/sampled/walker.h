@@ -79,6 +79,11 @@ class Walker {
   bool Turn(Lane& lane);
   // Advances a walk by one frame on the slow path. Returns false if it has ended.
   bool Advance(Walk& walk);
+  // Advances a walk as long as it leads through code without information, by cached rules and frame pointers: that of
+  // JIT compilers, and its callers. Returns false if it has not advanced.
+  bool FollowGuesses(Walk& walk);
+  // Returns true if only Advance can tell whether a root is above a frame without information.
+  bool MayStepToRoot(const Walk& walk, const WalkState& at);
   // Adds a walk that has ended to the statistics. Returns false.
   bool Count(Walk& walk);
   // As above, given the numbers of frames, of slow ones, and of bytes.
