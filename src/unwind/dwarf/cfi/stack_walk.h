@@ -100,8 +100,8 @@ constexpr uint64_t kMaxWordsToRoot = 16;
 // in a stack, at its end, and no call is passed over, because each would have left a return address.
 template <class Stack, class Code>
 bool StepToRoot(const Stack& stack, Code& code, WalkState& at) {
-  constexpr uint64_t kBytes = kMaxWordsToRoot * sizeof(uint64_t);
-  for (uint64_t end = at.sp + sizeof(uint64_t); end <= at.sp + kBytes; end += sizeof(uint64_t)) {
+  for (uint64_t i = 1; i <= kMaxWordsToRoot; ++i) {
+    const uint64_t end = at.sp + i * sizeof(uint64_t);
     WalkState caller{0, end, 0, 0, false, true};
     Rule rule;
     if (!stack.Read(end - sizeof(uint64_t), caller.pc)) return false;
