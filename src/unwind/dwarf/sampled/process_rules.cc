@@ -12,6 +12,9 @@ constexpr const char* kNoModules[] = {"[unknown]"};
 
 ProcessRules::CodeMask::CodeMask(const proc::Space& space) {
   for (const proc::MappedRange& range : space.ranges()) {
+    // The vsyscall page, which is in no file, so that no call is found there. Without it, words of 0 and -1 are no
+    // code.
+    if (range.begin >> 63 != 0) continue;
     const uint64_t first = range.begin >> kShift, last = (range.end - 1) >> kShift;
     for (uint64_t number = first; number <= last && number - first < kNumbers; ++number) {
       words_[number / 64 % words_.size()] |= uint64_t{1} << number % 64;
@@ -40,7 +43,7 @@ uint32_t ProcessRules::GenerationOf(const Process* process) {
   if (generation.epoch == process->epoch) return generation.number;
   if (last_generation_ == RuleCache::kMaxGenerations) {
     cache_.Clear();
-    calls_.fill({});
+    after_calls_.fill({});
     generations_.fill({});
     last_generation_ = 0;
   }
@@ -113,7 +116,7 @@ bool ProcessRules::IsAfterCall(const Process* process, uint32_t generation, uint
   const bool is_call = Locate(process, address - 1, caller) &&
                        FindCallBefore(caller.module->CodeAround(caller.offset), address).kind != CallKind::kNone;
   const uint64_t key = RuleCache::KeyOf(address - 1, generation);
-  if (RuleCache::CanHold(address - 1)) calls_[IndexOf(key)] = {key, is_call};
+  if (RuleCache::CanHold(address - 1)) after_calls_[IndexOf(key)] = {key, is_call};
   return is_call;
 }
 

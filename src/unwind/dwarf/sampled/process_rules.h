@@ -28,13 +28,13 @@ class ProcessRules {
  public:
   using Process = proc::Processes::Process;
 
-  // The GiBs of addresses in which a process has code, by the low bits of their numbers.
+  // The GiBs of addresses in which a process has code that calls may be found in, by the low bits of their numbers.
   class CodeMask {
    public:
     CodeMask() = default;
     explicit CodeMask(const proc::Space& space);
     static CodeMask All();
-    // Returns false only if nothing is mapped at `address`, as for most words that are no addresses of code.
+    // Returns false only if no call can be found before `address`, as for most words that are no addresses of code.
     bool Has(uint64_t address) const {
       const uint64_t number = address >> kShift;
       return (words_[number / 64 % words_.size()] >> number % 64 & 1) != 0;
@@ -75,10 +75,11 @@ class ProcessRules {
   // Returns what IsAfterCall has returned, as long as that is kept.
   std::optional<bool> KnownAfterCall(uint32_t generation, uint64_t address) const {
     const uint64_t key = RuleCache::KeyOf(address - 1, generation);
-    const KnownCall& known = calls_[IndexOf(key)];
+    const AfterCall& known = after_calls_[IndexOf(key)];
     return RuleCache::CanHold(address - 1) && known.key == key ? std::optional(known.is_call) : std::nullopt;
   }
-  // Where a process has code. Valid until the next GenerationOf.
+  // Where a process has code: nowhere for nullptr; everywhere if the mask was replaced by that of another process since
+  // GenerationOf(process). Valid until the next GenerationOf.
   const CodeMask& MaskOf(const Process* process) const;
 
   // The cache alone, for walks that leave misses to RuleAt. They tell how many rules they have found.
@@ -97,7 +98,7 @@ class ProcessRules {
     CodeMask code;
   };
   // What IsAfterCall has returned.
-  struct KnownCall {
+  struct AfterCall {
     uint64_t key = 0;  // As RuleCache's; 0 means none.
     bool is_call = false;
   };
@@ -119,8 +120,8 @@ class ProcessRules {
   RuleCache cache_;
   std::array<Generation, 64> generations_{};  // A cache by epoch.
   uint32_t last_generation_ = 0;
-  std::array<KnownCall, size_t{1} << kCallBits> calls_{};  // By a hash of the key.
-  uint64_t lookups_ = 0, hits_ = 0;                        // Of rules, and of those in the cache.
+  std::array<AfterCall, size_t{1} << kCallBits> after_calls_{};  // By a hash of the key.
+  uint64_t lookups_ = 0, hits_ = 0;                              // Of rules, and of those in the cache.
 };
 
 }  // namespace perfkit::unwind

@@ -112,8 +112,8 @@ bool Walker::Advance(Walk& walk) {
   return unwind::Advance<Machine>(walk, code) || Count(walk);
 }
 
-// Does what StepToRoot does before the frame pointer is followed: looks for the first word above sp that points after a
-// call. Where it does not point into a root, as nearly always, the frame pointer leads on.
+// As StepToRoot, looks for the first word above sp that points after a call. Where it does not point into a root, as
+// nearly always, the frame pointer leads on.
 bool Walker::MayStepToRoot(const Walk& walk, const WalkState& at) {
   if (Machine::kLinkRegister) return false;
   const ProcessRules::CodeMask& code = rules_.MaskOf(walk.process);
@@ -143,7 +143,8 @@ bool Walker::FollowGuesses(Walk& walk) {
       if (MayStepToRoot(walk, at) || !detail::FollowFramePointer<Machine>(walk.stack, caller, why)) break;
       if (!FastPathFrame<Machine>::IsUsual(caller.pc)) break;
     } else {
-      // Else for the fast path, or for Advance. On aarch64 a chain of frame pointers does not determine sp.
+      // Guesses only, which the fast path does not take. Advance takes all other rules; on aarch64 also kSp, because a
+      // chain of frame pointers does not determine sp.
       const bool by_rule =
           at.guess && FastPathFrame<Machine>::Is(*rule) && !(Machine::kLinkRegister && rule->kind == RuleKind::kSp);
       if (!by_rule || !FastPathFrame<Machine>(*rule, at).Advance(walk.stack, caller)) break;

@@ -75,14 +75,15 @@ class Walker {
                      std::span<UnwoundStack> stacks);
   void UnwindInTurns(std::span<const Sample> samples, size_t room, std::span<StackFrame> frames,
                      std::span<UnwoundStack> stacks);
-  // Advances a lane by one frame. Returns false if its walk has ended.
+  // Advances a lane by a frame, or by all that FollowGuesses takes. Returns false if its walk has ended.
   bool Turn(Lane& lane);
   // Advances a walk by one frame on the slow path. Returns false if it has ended.
   bool Advance(Walk& walk);
   // Advances a walk as long as it leads through code without information, by cached rules and frame pointers: that of
   // JIT compilers, and its callers. Returns false if it has not advanced.
   bool FollowGuesses(Walk& walk);
-  // Returns true if only Advance can tell whether a root is above a frame without information.
+  // Returns false only if StepToRoot would find no root above a frame without information. If true, that is not known,
+  // or there is a root, which may be planted: then Advance decides.
   bool MayStepToRoot(const Walk& walk, const WalkState& at);
   // Adds a walk that has ended to the statistics. Returns false.
   bool Count(Walk& walk);
