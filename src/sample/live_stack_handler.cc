@@ -21,8 +21,8 @@ namespace {
 constexpr uint32_t kWatchedWalks = 16;
 constexpr uint64_t kLongestRestNs = 1'000'000'000;
 
-// Writes words to consecutive positions of a ring. Atomically, because StackRings::PopulateAhead may write what is there
-// at the same time.
+// Writes words to consecutive positions of a ring. Atomically, because StackRings::PopulateAhead may write what is
+// there at the same time.
 struct WordWriter {
   std::byte* data;
   uint64_t mask, at;

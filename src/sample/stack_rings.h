@@ -8,11 +8,11 @@
 //   data_     | records …        v       |               one reader: the thread that drains, with a RingReader
 //
 // All memory is mapped at Open and stays: no handler allocates, locks or uses thread-local storage. Memory that no
-// thread has used costs address space only, except for a sampler with two rings. The reader makes pages present before a handler writes them
-// (PopulateAhead): a page fault takes as long as to write some stacks, and counters of the sampled thread would count
-// it. A ring is given back when it is empty and its thread has ended, or when it is empty, was not sampled for a
-// second, and other threads lack a ring. A thread that is sampled again claims another ring. If all are taken, a thread
-// takes over the ring of a thread that has ended, including its records.
+// thread has used costs address space only, except for a sampler with two rings. The reader makes pages present before
+// a handler writes them (PopulateAhead): a page fault takes as long as to write some stacks, and counters of the
+// sampled thread would count it. A ring is given back when it is empty and its thread has ended, or when it is empty,
+// was not sampled for a second, and other threads lack a ring. A thread that is sampled again claims another ring. If
+// all are taken, a thread takes over the ring of a thread that has ended, including its records.
 #pragma once
 
 #include <sys/types.h>

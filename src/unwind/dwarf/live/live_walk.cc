@@ -33,8 +33,8 @@ class LiveCode {
     if (range_->module == nullptr) return rule = Rule(), true;
     const LiveModule& module = *range_->module;
     if (!module.is_ready) return met_unready_ = true, false;
-    // Only a return address can be planted. For other addresses that is not looked up: the search of the functions takes
-    // longer than the rest of this step.
+    // Only a return address can be planted. For other addresses that is not looked up: the search of the functions
+    // takes longer than the rest of this step.
     const bool returns = !at.interrupted && !at.guess;
     if (returns && MayBePlanted(module, at.pc)) return rule = {.kind = RuleKind::kRoot}, true;
     rule = RuleIn(module, address);
