@@ -48,10 +48,14 @@ uint64_t FaultsByUsage() {
   return static_cast<uint64_t>(usage.ru_minflt + usage.ru_majflt);
 }
 
-// Attaches the calling thread, and adds its faults from then until the end.
+// Attaches the calling thread, and adds its faults: from then until the end of the scope at least, until the end of the
+// thread at most, because Boost's scheduler switches fibers once more when the thread's objects are destroyed.
 class CountedThread {
  public:
-  CountedThread(TaskCounter& tasks, ThreadFaults& faults) : tasks_(tasks), faults_(faults), before_(FaultsByUsage()) {
+  CountedThread(TaskCounter& tasks, ThreadFaults& faults) : tasks_(tasks), faults_(faults) {
+    // Constructed before the thread's scheduler, so that it is destroyed after it.
+    thread_local UntilExit until_exit;
+    until_exit = {&faults.most, FaultsByUsage()};
     tasks.AttachThread();
     begin_ = FaultsByUsage();
   }
@@ -60,15 +64,20 @@ class CountedThread {
     const uint64_t end = FaultsByUsage();
     { const TaskScope scope(last); }  // A switch: all that came before it is in the sums.
     faults_.least += end - begin_;
-    faults_.most += FaultsByUsage() - before_;
   }
   CountedThread(const CountedThread&) = delete;
   CountedThread& operator=(const CountedThread&) = delete;
 
  private:
+  struct UntilExit {
+    std::atomic<uint64_t>* most = nullptr;
+    uint64_t before = 0;
+    ~UntilExit() { *most += FaultsByUsage() - before; }
+  };
+
   TaskCounter& tasks_;
   ThreadFaults& faults_;
-  uint64_t before_, begin_ = 0;
+  uint64_t begin_ = 0;
 };
 
 void CheckSums(const TaskCounter& tasks, const ThreadFaults& faults) {
