@@ -20,7 +20,7 @@ set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_TESTS catch2 chromium clang cpio device-t
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_EXAMPLES fonts-dejavu-core libbullet-dev libimgui-dev libsdl2-dev libsqlite3-dev
     libtbb-dev libzstd-dev)
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_BENCH clang g++ libbenchmark-dev libpapi-dev libsqlite3-dev libunwind-dev
-    libzstd-dev perl python3 sqlite3 xz-utils)
+    libzstd-dev nodejs perl python3 sqlite3 xz-utils)
 
 # Sets `out` to the packages that are neither installed nor provided by an installed one: Debian 13 has libdebuginfod1 as
 # libdebuginfod1t64.

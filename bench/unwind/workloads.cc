@@ -105,9 +105,42 @@ while(TRUE)
 endwhile()
 )";
 
+constexpr char kJavaScript[] = R"js(class Tree {
+  constructor(depth) {
+    this.below = [];
+    for (let i = 0; depth > 0 && i < 3; ++i) this.below.push(new Tree(depth - 1));
+  }
+  size() { return this.below.reduce((sum, tree) => sum + tree.size(), 1); }
+}
+class Parser {
+  constructor(text) { this.text = text; this.at = 0; }
+  list() {
+    const all = [];
+    while (this.at < this.text.length && this.text[this.at] !== ')') all.push(this.item());
+    return all;
+  }
+  item() {
+    const first = this.text[this.at++];
+    if (first !== '(') return first;
+    const inner = this.list();
+    ++this.at;
+    return inner;
+  }
+}
+const depth = (list) => 1 + list.map((item) => Array.isArray(item) ? depth(item) : 0).reduce((a, b) => Math.max(a, b), 0);
+const text = '(a(bc(d)e)((f)g)h)'.repeat(200);
+for (let sum = 0; ; sum = 0) {
+  sum += new Tree(7).size();
+  const lists = new Parser(text).list();
+  const words = JSON.parse(JSON.stringify(lists)).map((list, i) => 'w' + (i * 7919 % 1000) + depth(list));
+  words.sort((a, b) => a < b ? -1 : a > b ? 1 : 0);
+  sum += words.map((word) => word.replace(/[0-9]/g, (digit) => String.fromCharCode(97 + Number(digit)))).length;
+}
+)js";
+
 constexpr Input kInputs[] = {
     {"heavy.cc", kHeavySource}, {"queries.sql", kQueries}, {"walk.py", kPython},
-    {"walk.pl", kPerl},         {"walk.cmake", kCMake},
+    {"walk.pl", kPerl},         {"walk.cmake", kCMake},    {"walk.js", kJavaScript},
 };
 
 constexpr Workload kWorkloads[] = {
@@ -118,6 +151,7 @@ constexpr Workload kWorkloads[] = {
     {"xz", "exec xz -9 -T1 -c $(g++ -print-prog-name=cc1plus) > /dev/null", 1500},
     {"perl", "exec perl walk.pl", 1500},
     {"cmake", "exec cmake -P walk.cmake", 1500},
+    {.name = "node", .command = "exec node walk.js", .samples = 1500, .guesses = true},
 };
 
 constexpr Workload kStitched[] = {

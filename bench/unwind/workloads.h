@@ -14,6 +14,8 @@ struct Workload {
   const char* command;
   size_t samples;     // Number of samples to take.
   bool cold = false;  // It is also unwound cold.
+  // Most of its frames are those of a JIT compiler, of which there is no information: they are guesses.
+  bool guesses = false;
 };
 std::span<const Workload> Workloads();
 // The same programs with dumps of kShortBytes, and of kStackBytes for each kFullEvery-th sample. Short stacks are
