@@ -58,13 +58,18 @@ bool AdvanceFrame(const Rule& rule, uint64_t cfa, const Stack& stack, WalkState&
 }
 
 // Without information: [fp] is the caller's fp and the word after it the return address, if this code has a frame
-// pointer. The caller's fp is not checked: it is no frame pointer if the caller has none. The walk checks that the
-// return address is in code.
+// pointer. The caller's fp is not checked: it is no frame pointer if the caller has none. Returns false if fp can't be
+// one.
+template <class Stack>
+[[gnu::always_inline]] inline bool ReadFramePointer(const Stack& stack, uint64_t sp, uint64_t fp, uint64_t& caller,
+                                                    uint64_t& caller_fp) {
+  return fp >= sp && fp % 8 == 0 && stack.Read(fp, caller_fp) && stack.Read(fp + 8, caller);
+}
+// The walk checks that the return address is in code.
 template <class Machine, class Stack>
 bool FollowFramePointer(const Stack& stack, WalkState& at, StackEnd& why) {
   uint64_t caller = 0, fp = 0;
-  const bool plausible = at.fp >= at.sp && at.fp % 8 == 0 && stack.Read(at.fp, fp) && stack.Read(at.fp + 8, caller);
-  if (!plausible) return why = StackEnd::kNoInfo, false;
+  if (!ReadFramePointer(stack, at.sp, at.fp, caller, fp)) return why = StackEnd::kNoInfo, false;
   at = {Machine::CodeAddress(caller), at.fp + 16, fp, 0, false, true};
   return true;
 }
@@ -102,17 +107,18 @@ struct FastPathFrame {
   }
 
   FastPathFrame() = default;
-  FastPathFrame(const Rule& rule, const WalkState& at)
-      : cfa(Base(rule, at) + static_cast<uint64_t>(int64_t{rule.offset})),
+  FastPathFrame(const Rule& rule, const WalkState& at) : FastPathFrame(rule, at.sp, at.fp) {}
+  FastPathFrame(const Rule& rule, uint64_t sp, uint64_t fp)
+      : cfa(Base(rule, sp, fp) + static_cast<uint64_t>(int64_t{rule.offset})),
         fp_at(cfa + static_cast<uint64_t>(int64_t{rule.slot} * 8)),
         fp_mask(0 - uint64_t{rule.flags}) {
     caller_at = Machine::kLinkRegister ? fp_at + 8 : cfa - 8;
   }
 
-  static uint64_t Base(const Rule& rule, const WalkState& at) {
-    uint64_t base = at.sp;
+  static uint64_t Base(const Rule& rule, uint64_t sp, uint64_t fp) {
+    uint64_t base = sp;
     if (rule.kind == RuleKind::kFp) [[unlikely]] {
-      base = at.fp;
+      base = fp;
       __asm__("" : "+r"(base));  // Forces a branch: a conditional move would wait for fp, which is read from the stack.
     }
     return base;
@@ -124,14 +130,22 @@ struct FastPathFrame {
   // Returns true for return addresses from 1 to 2^48. Programs have higher ones only if they explicitly ask for them.
   static constexpr bool IsUsual(uint64_t pc) { return (pc - 1) >> 48 == 0; }
 
-  // Makes `at` the caller's state. Returns false, with `at` unchanged, if anything is unusual: then Step decides.
+  // Reads the caller's pc and fp; its sp is the CFA. Returns false if anything is unusual: then Step decides.
+  template <class Stack>
+  [[gnu::always_inline]] bool Read(const Stack& stack, uint64_t sp, uint64_t fp, uint64_t& pc,
+                                   uint64_t& caller_fp) const {
+    uint64_t caller = 0, saved = 0;
+    if (cfa <= sp || !stack.Read(caller_at, caller) || !stack.Read(fp_at, saved)) return false;
+    pc = Machine::CodeAddress(caller);
+    caller_fp = fp ^ ((fp ^ saved) & fp_mask);
+    return IsUsual(pc);
+  }
+  // Makes `at` the caller's state. Returns false, with `at` unchanged, if anything is unusual.
   template <class Stack>
   bool Advance(const Stack& stack, WalkState& at) const {
-    uint64_t caller = 0, fp = 0;
-    if (cfa <= at.sp || !stack.Read(caller_at, caller) || !stack.Read(fp_at, fp)) return false;
-    const uint64_t pc = Machine::CodeAddress(caller);
-    if (!IsUsual(pc)) return false;
-    at = {pc, cfa, at.fp ^ ((at.fp ^ fp) & fp_mask), 0, false, false};
+    uint64_t pc = 0, fp = 0;
+    if (!Read(stack, at.sp, at.fp, pc, fp)) return false;
+    at = {pc, cfa, fp, 0, false, false};
     return true;
   }
 };

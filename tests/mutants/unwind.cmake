@@ -178,15 +178,19 @@ mutant(fork_meets_the_linkers_lock FILE src/unwind/dwarf/live/loaded_modules.cc 
        TO [[  Looking looking{wanted, max_bytes};
 ]]
        SAYS "A child that was forked beside live stacks waits for ever in dl_iterate_phdr.")
-mutant(guesses_pass_over_roots FILE src/unwind/dwarf/sampled/walker.cc TEST unwind_dwarf_test CASES "a walk through generated code*"
-       FROM [[return rule == nullptr || rule->kind == RuleKind::kRoot;]] TO [[return rule == nullptr;]]
+mutant(guesses_pass_over_roots FILE src/unwind/dwarf/sampled/walker.cc TEST unwind_dwarf_test CASES "a frame pointer that leads*"
+       FROM [[      if (!Machine::kLinkRegister && !rules_.KnownAfterCall(walk.generation, caller).value_or(false)) break;
+]]
+       TO [[]]
        SAYS "Stacks of musl's programs go on past their root.")
-mutant(unknown_words_are_no_return_addresses FILE src/unwind/dwarf/sampled/walker.cc TEST unwind_dwarf_test CASES "a walk through generated code*"
-       FROM [[if (!is_after_call) return true;]] TO [[if (!is_after_call) continue;]]
-       SAYS "The first stacks of a process go on past their root.")
+mutant(a_roots_word_goes_before_frame_pointers FILE src/unwind/dwarf/cfi/stack_walk.h TEST unwind_dwarf_test CASES "a frame pointer that leads*"
+       FROM [[!LeadsToCall(stack, code, at) &&]] TO [[]]
+       SAYS "A word that an earlier call has left ends a stack in the middle.")
+mutant(made_code_has_no_calls FILE src/unwind/dwarf/sampled/process_rules.cc TEST unwind_dwarf_test CASES "a frame pointer that leads*"
+       FROM [[caller.module->may_be_made() ||]] TO [[]]
+       SAYS "The same for the callers that a JIT compiler has made.")
 mutant(cached_guesses_are_not_counted FILE src/unwind/dwarf/sampled/walker.cc TEST unwind_dwarf_test CASES "a walk through generated code*"
-       FROM [[walk.found.guesses += at.guess;
-    at = caller;]] TO [[at = caller;]]
+       FROM [[guesses += guess;]] TO [[]]
        SAYS "Unverified frames are said to be verified.")
 mutant(index_ends_before_the_last_line FILE src/unwind/dwarf/live/frozen_table.cc TEST unwind_dwarf_test CASES "changes of rule may be near*"
        FROM [[index_[bucket + 1] + size_t{1}]] TO [[index_[bucket + 1] + size_t{0}]]

@@ -21,7 +21,9 @@ class CodeModule {
 
   // Opens the file. `proc` is "/proc", or a copy in tests.
   CodeModule(const proc::ModuleId& id, const std::string& proc)
-      : is_file_(id.is_file() || id.is_vdso()), file_(proc::ModuleFile::Open(id, proc)) {
+      : is_file_(id.is_file() || id.is_vdso()),
+        may_be_made_(id.may_be_made()),
+        file_(proc::ModuleFile::Open(id, proc)) {
     if (!file_.ok()) return;
     code_ = proc::LoadedCode(file_->image());
     cfi_.emplace(file_->image());
@@ -33,6 +35,8 @@ class CodeModule {
   const absl::Status& status() const { return file_.status(); }
   // Returns false for memory without a file, such as that of a JIT compiler.
   bool is_file() const { return is_file_; }
+  // As ModuleId's.
+  bool may_be_made() const { return may_be_made_; }
 
   // Returns the rule at `offset` of the file. If `may_be_planted`, it may be that of a planted return address.
   Rule At(uint64_t offset, bool may_be_planted) {
@@ -86,7 +90,7 @@ class CodeModule {
     return rule.kind == RuleKind::kNone ? RuleByCode(code, address) : rule;
   }
 
-  const bool is_file_;
+  const bool is_file_, may_be_made_;
   const absl::StatusOr<proc::ModuleFile> file_;
   proc::LoadedCode code_;
   std::optional<Cfi> cfi_;  // Views the file's bytes.

@@ -10,31 +10,6 @@ constexpr const char* kNoModules[] = {"[unknown]"};
 
 }  // namespace
 
-ProcessRules::CodeMask::CodeMask(const proc::Space& space) {
-  for (const proc::MappedRange& range : space.ranges()) {
-    // The vsyscall page, which is in no file, so that no call is found there. Without it, words of 0 and -1 are no
-    // code.
-    if (range.begin >> 63 != 0) continue;
-    const uint64_t first = range.begin >> kShift, last = (range.end - 1) >> kShift;
-    for (uint64_t number = first; number <= last && number - first < kNumbers; ++number) {
-      words_[number / 64 % words_.size()] |= uint64_t{1} << number % 64;
-    }
-  }
-}
-
-ProcessRules::CodeMask ProcessRules::CodeMask::All() {
-  CodeMask all;
-  all.words_.fill(~uint64_t{0});
-  return all;
-}
-
-const ProcessRules::CodeMask& ProcessRules::MaskOf(const Process* process) const {
-  static const CodeMask kNone, kAll = CodeMask::All();
-  if (process == nullptr) return kNone;
-  const Generation& generation = generations_[process->epoch % generations_.size()];
-  return generation.epoch == process->epoch ? generation.code : kAll;
-}
-
 ProcessRules::ProcessRules(const std::string& proc) : proc_(proc), processes_(proc, kNoModules) {}
 
 uint32_t ProcessRules::GenerationOf(const Process* process) {
@@ -47,7 +22,7 @@ uint32_t ProcessRules::GenerationOf(const Process* process) {
     generations_.fill({});
     last_generation_ = 0;
   }
-  generation = {process->epoch, ++last_generation_, CodeMask(process->space)};
+  generation = {process->epoch, ++last_generation_};
   return generation.number;
 }
 
@@ -110,10 +85,10 @@ bool ProcessRules::IsCallOf(const Process* process, uint64_t address, uint64_t p
 }
 
 bool ProcessRules::IsAfterCall(const Process* process, uint32_t generation, uint64_t address) {
-  if (!MaskOf(process).Has(address - 1)) return false;
   if (const std::optional<bool> known = KnownAfterCall(generation, address)) return *known;
   ModuleOffset caller;
-  const bool is_call = Locate(process, address - 1, caller) &&
+  if (!Locate(process, address - 1, caller)) return false;
+  const bool is_call = caller.module->may_be_made() ||
                        FindCallBefore(caller.module->CodeAround(caller.offset), address).kind != CallKind::kNone;
   const uint64_t key = RuleCache::KeyOf(address - 1, generation);
   if (RuleCache::CanHold(address - 1)) after_calls_[IndexOf(key)] = {key, is_call};

@@ -28,25 +28,6 @@ class ProcessRules {
  public:
   using Process = proc::Processes::Process;
 
-  // The GiBs of addresses in which a process has code that calls may be found in, by the low bits of their numbers.
-  class CodeMask {
-   public:
-    CodeMask() = default;
-    explicit CodeMask(const proc::Space& space);
-    static CodeMask All();
-    // Returns false only if no call can be found before `address`, as for most words that are no addresses of code.
-    bool Has(uint64_t address) const {
-      const uint64_t number = address >> kShift;
-      return (words_[number / 64 % words_.size()] >> number % 64 & 1) != 0;
-    }
-
-   private:
-    static constexpr unsigned kShift = 30;
-    static constexpr uint64_t kNumbers = 1024;
-
-    std::array<uint64_t, kNumbers / 64> words_{};
-  };
-
   // `proc`: UnwinderOptions::proc.
   explicit ProcessRules(const std::string& proc);
 
@@ -70,7 +51,8 @@ class ProcessRules {
   // Returns true if the call before `address` may call the function that contains `pc`, also from another module.
   // Returns false if `pc` is in no readable file.
   bool IsCallOf(const Process* process, uint64_t address, uint64_t pc);
-  // Returns true if a call ends right before `address`. `generation`: GenerationOf(process).
+  // Returns true if a call ends right before `address`, or if the process may have made the code there, so that nobody
+  // can tell. `generation`: GenerationOf(process).
   bool IsAfterCall(const Process* process, uint32_t generation, uint64_t address);
   // Returns what IsAfterCall has returned, as long as that is kept.
   std::optional<bool> KnownAfterCall(uint32_t generation, uint64_t address) const {
@@ -78,9 +60,6 @@ class ProcessRules {
     const AfterCall& known = after_calls_[IndexOf(key)];
     return RuleCache::CanHold(address - 1) && known.key == key ? std::optional(known.is_call) : std::nullopt;
   }
-  // Where a process has code: nowhere for nullptr; everywhere if the mask was replaced by that of another process since
-  // GenerationOf(process). Valid until the next GenerationOf.
-  const CodeMask& MaskOf(const Process* process) const;
 
   // The cache alone, for walks that leave misses to RuleAt. They tell how many rules they have found.
   RuleCache& cache() { return cache_; }
@@ -95,14 +74,13 @@ class ProcessRules {
   struct Generation {
     uint64_t epoch = proc::Processes::kNoEpoch;
     uint32_t number = 0;
-    CodeMask code;
   };
   // What IsAfterCall has returned.
   struct AfterCall {
     uint64_t key = 0;  // As RuleCache's; 0 means none.
     bool is_call = false;
   };
-  static constexpr unsigned kCallBits = 10;
+  static constexpr unsigned kCallBits = 12;
   struct ModuleOffset {
     CodeModule* module;
     uint64_t offset;

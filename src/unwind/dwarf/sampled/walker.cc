@@ -112,49 +112,52 @@ bool Walker::Advance(Walk& walk) {
   return unwind::Advance<Machine>(walk, code) || Count(walk);
 }
 
-// As StepToRoot, looks for the first word above sp that points after a call. Where it does not point into a root, as
-// nearly always, the frame pointer leads on.
-bool Walker::MayStepToRoot(const Walk& walk, const WalkState& at) {
-  if (Machine::kLinkRegister) return false;
-  const ProcessRules::CodeMask& code = rules_.MaskOf(walk.process);
-  for (uint64_t i = 0; i < detail::kMaxWordsToRoot; ++i) {
-    uint64_t word = 0;
-    if (!walk.stack.Read(at.sp + i * sizeof(word), word)) return false;
-    if (!code.Has(word - 1)) continue;
-    const std::optional<bool> is_after_call = rules_.KnownAfterCall(walk.generation, word);
-    if (!is_after_call) return true;
-    if (!*is_after_call) continue;
-    const Rule* const rule = rules_.cache().Find(RuleCache::KeyOf(word - 1, walk.generation));
-    return rule == nullptr || rule->kind == RuleKind::kRoot;
-  }
-  return false;
-}
-
 bool Walker::FollowGuesses(Walk& walk) {
-  if (walk.at.interrupted) return false;
-  const uint32_t before = walk.found.frames;
-  for (WalkState& at = walk.at; walk.found.frames < walk.frames.size();) {
-    if (!RuleCache::CanHold(at.pc - 1)) break;
-    const Rule* const rule = rules_.cache().Find(RuleCache::KeyOf(at.pc - 1, walk.generation));
-    WalkState caller = at;
-    if (rule == nullptr || walk.process == nullptr) break;
-    if (*rule == Rule()) {
-      StackEnd why = StackEnd::kNoInfo;
-      if (MayStepToRoot(walk, at) || !detail::FollowFramePointer<Machine>(walk.stack, caller, why)) break;
-      if (!FastPathFrame<Machine>::IsUsual(caller.pc)) break;
+  if (walk.at.interrupted || walk.process == nullptr || !RuleCache::CanHold(walk.at.pc - 1)) return false;
+  // Single variables, so that they stay in registers.
+  const StackBytes stack = walk.stack;
+  const uint64_t generation = RuleCache::KeyOf(0, walk.generation);
+  StackFrame* const begin = walk.frames.data() + walk.found.frames;
+  StackFrame* const end = walk.frames.data() + walk.frames.size();
+  StackFrame* frame = begin;
+  uint64_t pc = walk.at.pc, sp = walk.at.sp, fp = walk.at.fp;
+  bool guess = walk.at.guess;
+  uint32_t guesses = 0;
+  RuleCache& cache = rules_.cache();
+  RuleCache::Slot slot = 0;
+  const Rule* rule = cache.Find((pc - 1) | generation, slot);
+  while (rule != nullptr && frame != end) {
+    uint64_t caller = 0, caller_sp = fp + 16, caller_fp = 0;
+    const bool follows = *rule == Rule();
+    if (follows) {
+      if (!detail::ReadFramePointer(stack, sp, fp, caller, caller_fp)) break;
+      // As StepByRule: otherwise the root may be next.
+      if (!Machine::kLinkRegister && !rules_.KnownAfterCall(walk.generation, caller).value_or(false)) break;
+      caller = Machine::CodeAddress(caller);
+      if (!FastPathFrame<Machine>::IsUsual(caller)) break;
     } else {
       // Guesses only, which the fast path does not take. Advance takes all other rules; on aarch64 also kSp, because a
       // chain of frame pointers does not determine sp.
       const bool by_rule =
-          at.guess && FastPathFrame<Machine>::Is(*rule) && !(Machine::kLinkRegister && rule->kind == RuleKind::kSp);
-      if (!by_rule || !FastPathFrame<Machine>(*rule, at).Advance(walk.stack, caller)) break;
+          guess && FastPathFrame<Machine>::Is(*rule) && !(Machine::kLinkRegister && rule->kind == RuleKind::kSp);
+      const FastPathFrame<Machine> planned(*rule, sp, fp);
+      if (!by_rule || !planned.Read(stack, sp, fp, caller, caller_fp)) break;
+      caller_sp = planned.cfa;
     }
-    walk.frames[walk.found.frames++] = {at.pc, true, at.guess};
-    walk.found.guesses += at.guess;
-    at = caller;
+    *frame++ = {pc, true, guess};
+    guesses += guess;
+    pc = caller;
+    sp = caller_sp;
+    fp = caller_fp;
+    guess = follows;
+    rule = cache.FindCaller((pc - 1) | generation, slot);
   }
-  rules_.CountHits(walk.found.frames - before);
-  return walk.found.frames != before;
+  walk.at = {pc, sp, fp, 0, false, guess};
+  walk.found.guesses += guesses;
+  const auto found = static_cast<uint32_t>(frame - begin);
+  walk.found.frames += found;
+  rules_.CountHits(found);
+  return found != 0;
 }
 
 FastPathWalk Walker::Load(const Walk& walk) {

@@ -82,9 +82,6 @@ class Walker {
   // Advances a walk as long as it leads through code without information, by cached rules and frame pointers: that of
   // JIT compilers, and its callers. Returns false if it has not advanced.
   bool FollowGuesses(Walk& walk);
-  // Returns false only if StepToRoot would find no root above a frame without information. If true, that is not known,
-  // or there is a root, which may be planted: then Advance decides.
-  bool MayStepToRoot(const Walk& walk, const WalkState& at);
   // Adds a walk that has ended to the statistics. Returns false.
   bool Count(Walk& walk);
   // As above, given the numbers of frames, of slow ones, and of bytes.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "perfkit/unwinder.h"
+#include "tests/support/skip.h"
 #include "tests/unwind/dwarf/sampled/hand_sample.h"
 
 namespace perfkit {
@@ -92,6 +93,34 @@ struct GuessWords {
     return words;
   }
 };
+
+TEST_CASE("a frame pointer that leads to a call is followed, not a word that points into the root", "[guesses]") {
+  const GuessWords words;
+  const uint64_t call = words.known[0], root = words.known[3], generated = words.generated.At(2);
+  if (root == 0) SKIP_TEST("the first function of this program has no call that is known");
+  Unwinder unwinder;
+  REQUIRE(unwinder.AddProcess(getpid()).ok());
+  std::vector<StackFrame> frames(16);
+  for (const uint64_t caller : {call, generated, call + 1, uint64_t{1000}}) {
+    // Two frames of generated code: the one that was interrupted, and its caller, which is looked up in the cache.
+    const uint64_t stack[] = {1, 2, kLowest + 40, words.generated.At(1), root, kLowest + 72, caller, 3, 4, 0, 5};
+    testing::FullRegisters registers;
+    registers.Set(ThisMachine::kPc, words.generated.At(0));
+    registers.Set(ThisMachine::kSp, kLowest);
+    registers.Set(ThisMachine::kFp, kLowest + 16);
+    const HandSample sample(static_cast<uint32_t>(getpid()), registers,
+                            std::string(reinterpret_cast<const char*>(stack), sizeof(stack)));
+    const bool leads = caller == call || caller == generated;
+    for (int again = 0; again < 3; ++again) {
+      INFO(std::hex << caller << ", time " << again);
+      const UnwoundStack found = unwinder.Unwind(sample.sample(), frames);
+      REQUIRE(found.frames >= 3);
+      CHECK((frames[1].pc == words.generated.At(1) && frames[1].is_guess));
+      CHECK((frames[2].pc == (leads ? caller : root) && frames[2].is_guess));
+      CHECK(found.complete() == !leads);
+    }
+  }
+}
 
 TEST_CASE("a walk through generated code finds what it finds frame by frame", "[guesses]") {
   GuessWords words;
