@@ -24,6 +24,8 @@ struct Bar {
   // near 1 on a machine with a varying clock rate.
   double quantile = 0.5;
   const char* counter = nullptr;  // A counter of the case, instead of its time; without a floor.
+  // A workload that `*` does not stand for: the floor can't do it. `what` names it.
+  const char* without = nullptr;
 };
 constexpr size_t kMinWorkloads = 5;
 
