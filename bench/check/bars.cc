@@ -143,17 +143,18 @@ constexpr Bar kLockBars[] = {
 
 constexpr const char* kLockNames[] = {"Lock/bare", "Lock/wrapped", "Lock/recorded", "Lock/alone", "Lock/contended"};
 
+constexpr Bar CounterBar(const char* name, double limit, const char* what, const char* counter) {
+  return {.name = name, .floor = nullptr, .limit = limit, .what = what, .counter = counter};
+}
+
 constexpr Bar kSampleBars[] = {
     {"Gate/pair", "Gate/getppid", 5, "pausing and resuming a running sampler, to one getppid"},
     {"Snapshot512K", nullptr, 50'000, "a snapshot of 512 KiB: the switch, wall time"},
     {"Throughput/1Mps", nullptr, 30, "the reader's CPU time a record at 1 M/s, none lost: 30 ns are 3 % of a core"},
-    {"Live/handler", "Live/bare_signal", 1.15, "a live stack, to the kernel's part of it: an empty handler"},
+    CounterBar("Live/handler", 1.15, "a live stack, to the kernel's part of it in the same rounds: an empty handler",
+               "to_bare_signal"),
     {"Live/handler", "Live/dump16k", 1, "a live stack, to the sampled thread: to a copy of 16 KiB of it"},
-    {.name = "Live/handler",
-     .floor = nullptr,
-     .limit = 0.001,
-     .what = "live stacks that do not reach their root, of all",
-     .counter = "cut"},
+    CounterBar("Live/handler", 0.001, "live stacks that do not reach their root, of all", "cut"),
 };
 
 constexpr const char* kSampleNames[] = {
@@ -172,10 +173,6 @@ constexpr const char* kSymbolizeNames[] = {
     "Symbol/name",        "Symbol/memo",          "Symbol/inline",
     "Symbol/inline_cold", "Symbol/dwfl_addrinfo", "Symbol/dwarf_getscopes",
 };
-
-constexpr Bar CounterBar(const char* name, double limit, const char* what, const char* counter) {
-  return {.name = name, .floor = nullptr, .limit = limit, .what = what, .counter = counter};
-}
 
 constexpr Bar kUnwindBars[] = {
     {"Unwind/*/perfkit", "Unwind/*/libdwfl", 1.0 / 80, "a stack again and again, to libdwfl"},

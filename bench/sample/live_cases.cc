@@ -8,6 +8,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <iterator>
 #include <memory>
@@ -54,37 +55,49 @@ double MeanOfMost(std::vector<double>& values) {
   return sum / static_cast<double>(std::ssize(values) - 2 * cut);
 }
 
-// Returns the seconds that a sample of `priced` costs, from rounds with samples between rounds without.
-template <class Priced>
-double CostOf(Priced& priced, const LiveWork& work) {
+// Returns the seconds that a sample of each of `priced` costs, from rounds with samples between rounds without. They
+// take turns, so that what changes on the machine meanwhile changes all alike.
+template <class... Priced>
+std::array<double, sizeof...(Priced)> CostsOf(const LiveWork& work, Priced&... priced) {
+  constexpr size_t kAll = sizeof...(Priced);
   const int rounds = full_run ? 110 : 5;
-  std::vector<double> more;
-  const uint64_t before = priced.taken();
+  std::array<std::vector<double>, kAll> more;
+  const std::array<uint64_t, kAll> before = {priced.taken()...};
   double last = CpuSeconds(work.run);
-  for (int round = 0; round < rounds; ++round) {
-    if (!priced.Start()) std::abort();
+  const auto measure = [&](auto& one, std::vector<double>& costs) {
+    if (!one.Start()) std::abort();
     const double with = CpuSeconds(work.run);
-    if (!priced.Stop()) std::abort();
+    if (!one.Stop()) std::abort();
     (void)CpuSeconds(work.run);  // Not measured: it refills the caches.
     const double next = CpuSeconds(work.run);
-    more.push_back(with - (last + next) / 2);
+    costs.push_back(with - (last + next) / 2);
     last = next;
+  };
+  for (int round = 0; round < rounds; ++round) {
+    size_t i = 0;
+    (measure(priced, more[i++]), ...);
   }
-  return MeanOfMost(more) * rounds / std::max<double>(1, static_cast<double>(priced.taken() - before));
+  const std::array<uint64_t, kAll> after = {priced.taken()...};
+  std::array<double, kAll> costs;
+  for (size_t i = 0; i < kAll; ++i) {
+    costs[i] = MeanOfMost(more[i]) * rounds / std::max<double>(1, static_cast<double>(after[i] - before[i]));
+  }
+  return costs;
 }
 
-// Returns the mean over all works.
-template <class Priced>
-void PriceAll(benchmark::State& state, Priced& priced) {
+// Returns the mean over all works, of each. Reports the first one's.
+template <class... Priced>
+std::array<double, sizeof...(Priced)> PriceAll(benchmark::State& state, Priced&... priced) {
+  std::array<double, sizeof...(Priced)> means{};
   for (auto _ : state) {
-    double sum = 0;
     for (const LiveWork& work : LiveWorks()) {
-      const double cost = CostOf(priced, work);
-      state.counters[work.name] = 1e9 * cost;
-      sum += cost;
+      const auto costs = CostsOf(work, priced...);
+      state.counters[work.name] = 1e9 * costs[0];
+      for (size_t i = 0; i < costs.size(); ++i) means[i] += costs[i] / static_cast<double>(LiveWorks().size());
     }
-    state.SetIterationTime(std::max(1e-9, sum / static_cast<double>(LiveWorks().size())));
+    state.SetIterationTime(std::max(1e-9, means[0]));
   }
+  return means;
 }
 
 // A sampler, and the number of samples that it has taken.
@@ -122,11 +135,18 @@ class PricedSampler {
   uint64_t complete_ = 0, copied_bytes_ = 0;
 };
 
-// Reports the cost of a sample for this thread; for live stacks also how many are truncated.
+// Reports the cost of a sample for this thread; for live stacks also how many are truncated, and the cost as a multiple
+// of the bare signal's in the same rounds.
 void SampleHere(benchmark::State& state, const perfkit::CallStack& stack) {
   PricedSampler priced(stack);
   if (!priced.status().ok()) return state.SkipWithError(std::string(priced.status().message()).c_str());
-  PriceAll(state, priced);
+  BareSignal bare;
+  if (stack.kind == perfkit::CallStack::Kind::kLive && bare.opened()) {
+    const auto [live, minimum] = PriceAll(state, priced, bare);
+    state.counters["to_bare_signal"] = live / minimum;
+  } else {
+    PriceAll(state, priced);
+  }
   const perfkit::EventAccounting accounting = priced.accounting();
   const auto stacks = static_cast<double>(accounting.stacks.delivered), whole = static_cast<double>(priced.whole());
   state.counters["samples"] = static_cast<double>(accounting.accounted());
