@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <time.h>
 
+#include <initializer_list>
+
 #include "src/sys/kernel.h"
 
 namespace perfkit::sys {
