@@ -13,8 +13,8 @@
 namespace bench {
 
 // A `*` in both names stands for the same word, a workload. Such a bar judges all workloads together, at least
-// kMinWorkloads of them: by the geometric mean of their ratios, or the largest of their counters. If one of them was
-// not measured, the bar does not hold.
+// kMinWorkloads of them: by the geometric mean of their ratios, or the largest of their counters. If one of them, other
+// than `without`, was not measured, the bar does not hold.
 struct Bar {
   const char* name;   // Of the judged case.
   const char* floor;  // Of the case that it is compared with; nullptr means none.
@@ -24,7 +24,7 @@ struct Bar {
   // near 1 on a machine with a varying clock rate.
   double quantile = 0.5;
   const char* counter = nullptr;  // A counter of the case, instead of its time; without a floor.
-  // A workload that `*` does not stand for: the floor can't do it. `what` names it.
+  // A workload that `*` does not stand for, because the floor gives other results. `what` names it. nullptr means none.
   const char* without = nullptr;
 };
 constexpr size_t kMinWorkloads = 5;

@@ -91,11 +91,12 @@ scope, frame or zone. Each case opens its own events and closes them at its end,
   takes them in their order, pass after pass, `Once` does the same after 64 MiB of other memory were written before each
   pass, so that samples and rules have left the CPU's own caches, and `Cold` starts with nothing read or computed. A
   program that drains its rings now and then is nearest to `Once`. A peer is measured if it finds 99 % of perfkit's frames
-  and no others in 99.9 % of the stacks.
+  and no others in 99.9 % of the stacks. In those of node, whose code is mostly made at run time, it may lack the caller of
+  the innermost frame.
 * Adapters: one iteration of a benchmark's loop, one assertion, or one stepped instruction.
 
 A bar for `*` judges all sampled programs together: by the geometric mean of their ratios, or the largest of their counts.
-If one of them was not measured, the bar does not hold.
+If one of them was not measured, the bar does not hold. Where node is excluded, the peer finds other frames.
 
 All cases of a program run in one process, in random order. A number is the median over the repetitions of the CPU time
 of the measuring thread, so it excludes the time that other programs take.

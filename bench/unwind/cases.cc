@@ -59,10 +59,11 @@ struct Subject {
  private:
   // A leaf without information may have pushed nothing yet: then perfkit guesses that the word at sp is its return
   // address, if it follows a call. Peers go on by the frame pointer, which is the caller's, and pass over the caller.
-  bool IsSame(const Pcs& found, const Pcs& other) const {
+  static bool IsSame(const Pcs& found, const Pcs& other, bool may_lack) {
     if (found.empty() || other.empty()) return false;
-    const bool may_lack = guesses && other.size() > 1 && found[0] == other[0];
-    return Agree(found, other) || (may_lack && Agree(std::span(found).subspan(1), std::span(other).subspan(2)));
+    if (Agree(found, other)) return true;
+    return may_lack && other.size() > 2 && found[0] == other[0] &&
+           Agree(std::span(found).subspan(1), std::span(other).subspan(2));
   }
   void Enter(const Known& known, Entrant& entrant) {
     entrant.contender = MakeContender(known.name, *capture);
@@ -73,7 +74,7 @@ struct Subject {
     for (size_t i = 0; i < found.size(); ++i) {
       const size_t both = std::min(found[i].size(), expected[i].size());
       equal += found[i] == expected[i];
-      same += IsSame(found[i], expected[i]);
+      same += IsSame(found[i], expected[i], guesses && known.min_same < 1);
       frames += both;
       all_frames += expected[i].size();
     }

@@ -151,6 +151,22 @@ TEST_CASE("bars: of all workloads the geometric mean, or the largest counter, or
   CHECK(!bench::Judge(results, bars)[1].ratio);
 }
 
+TEST_CASE("bars: a workload that a bar is without need not be measured, but all others") {
+  const std::vector<bench::Bar> bars = {
+      {.name = "Unwind/*/perfkit", .floor = "Unwind/*/libunwind", .limit = 1, .what = "time", .without = "w9"}};
+  bench::Results results;
+  for (const size_t workload : {0, 1, 2, 3, 99}) {
+    results[In(bars[0].name, workload)].ns = {1};
+    results[In(bars[0].floor, workload)].ns = {2};
+  }
+  CHECK(bench::Judge(results, bars)[0].ratio == Approx(0.5));
+  results[In(bars[0].name, 9)].ns = {1000};
+  results[In(bars[0].floor, 9)].error = "other frames";
+  CHECK(bench::Judge(results, bars)[0].ratio == Approx(0.5));
+  results[In(bars[0].floor, 99)] = {};
+  CHECK(!bench::Judge(results, bars)[0].ratio);
+}
+
 TEST_CASE("bars: each holds at its limit and not above, and compares names of the contract") {
   const bench::Suite& suite = bench::Suites()[GENERATE(range(size_t{0}, bench::Suites().size()))];
   INFO(suite.program);

@@ -186,9 +186,12 @@ mutant(guesses_pass_over_roots FILE src/unwind/dwarf/sampled/walker.cc TEST unwi
 mutant(a_roots_word_goes_before_frame_pointers FILE src/unwind/dwarf/cfi/stack_walk.h TEST unwind_dwarf_test CASES "a frame pointer that leads*"
        FROM [[!LeadsToCall(stack, code, at) &&]] TO [[]]
        SAYS "A word that an earlier call has left ends a stack in the middle.")
-mutant(made_code_has_no_calls FILE src/unwind/dwarf/sampled/process_rules.cc TEST unwind_dwarf_test CASES "a frame pointer that leads*"
-       FROM [[caller.module->may_be_made() ||]] TO [[]]
+mutant(unknown_code_has_no_calls FILE src/unwind/dwarf/sampled/process_rules.cc TEST unwind_dwarf_test CASES "a frame pointer that leads*"
+       FROM [[caller.module->is_unknown() ||]] TO [[]]
        SAYS "The same for the callers that a JIT compiler has made.")
+mutant(code_of_lost_files_has_no_calls FILE src/unwind/dwarf/sampled/code_module.h TEST unwind_dwarf_test CASES "a frame pointer that leads*"
+       FROM [[may_be_made_ || (is_file_ && !file_.ok())]] TO [[may_be_made_]]
+       SAYS "The same where a file can't be read, and 11 times the time a stack.")
 mutant(cached_guesses_are_not_counted FILE src/unwind/dwarf/sampled/walker.cc TEST unwind_dwarf_test CASES "a walk through generated code*"
        FROM [[guesses += guess;]] TO [[]]
        SAYS "Unverified frames are said to be verified.")

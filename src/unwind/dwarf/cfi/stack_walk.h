@@ -8,9 +8,8 @@
 //   bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias);     returns false if there is no row
 //   bool IsCallOf(uint64_t address, uint64_t pc);                  returns true if a call before `address` may have led
 //                                                                  to `pc`
-//   bool IsAfterCall(uint64_t address);                            returns true if a call is before `address`, or if
-//                                                                  that can't be known because the code is made at run
-//                                                                  time
+//   bool IsAfterCall(uint64_t address);                            returns true if a call is before `address`, or may
+//                                                                  be in code that can't be read
 //   FullRegisters Innermost();                                     returns the registers of the innermost frame
 //
 // If `outer` is not 0, a walk that has filled its room goes on, and overwrites the last `outer` frames in turns:
@@ -115,17 +114,17 @@ bool StepToRoot(const Stack& stack, Code& code, WalkState& at) {
   return false;
 }
 
-// Returns true if the frame pointer leads to a return address. Code that the root calls has no such frame pointer: the
-// root has set it to 0, or it is any other value.
+// Returns true if the frame pointer leads to a return address. In code that the root calls it does so by chance only:
+// the root has set it to 0, and the code may have put another value there.
 template <class Stack, class Code>
 bool LeadsToCall(const Stack& stack, Code& code, const WalkState& at) {
   uint64_t caller = 0, caller_fp = 0;
   return ReadFramePointer(stack, at.sp, at.fp, caller, caller_fp) && code.IsAfterCall(caller);
 }
 
-// Steps from a frame by a rule other than kSlow. A function that interrupted code is in may be a leaf without
-// information, which has pushed nothing: then the word at sp is its return address. Where that word is not one, the
-// frame pointer may lead on. If it leads to no call, the root may be next. All three give guesses.
+// Steps from a frame by a rule other than kSlow. Without information there are four ways, the first that is possible is
+// taken, and all give guesses: the word at sp, because a leaf that was interrupted may have pushed nothing; the frame
+// pointer, if it leads to a call; the root; the frame pointer.
 template <class Machine, class Stack, class Code>
 bool StepByRule(const Rule& rule, const Stack& stack, Code& code, WalkState& at, StackEnd& why) {
   uint64_t top = 0;

@@ -35,8 +35,8 @@ class CodeModule {
   const absl::Status& status() const { return file_.status(); }
   // Returns false for memory without a file, such as that of a JIT compiler.
   bool is_file() const { return is_file_; }
-  // As ModuleId's.
-  bool may_be_made() const { return may_be_made_; }
+  // Returns true for code that can't be read: the process may have made it, or its file can't be read.
+  bool is_unknown() const { return may_be_made_ || (is_file_ && !file_.ok()); }
 
   // Returns the rule at `offset` of the file. If `may_be_planted`, it may be that of a planted return address.
   Rule At(uint64_t offset, bool may_be_planted) {

@@ -88,7 +88,7 @@ bool ProcessRules::IsAfterCall(const Process* process, uint32_t generation, uint
   if (const std::optional<bool> known = KnownAfterCall(generation, address)) return *known;
   ModuleOffset caller;
   if (!Locate(process, address - 1, caller)) return false;
-  const bool is_call = caller.module->may_be_made() ||
+  const bool is_call = caller.module->is_unknown() ||
                        FindCallBefore(caller.module->CodeAround(caller.offset), address).kind != CallKind::kNone;
   const uint64_t key = RuleCache::KeyOf(address - 1, generation);
   if (RuleCache::CanHold(address - 1)) after_calls_[IndexOf(key)] = {key, is_call};

@@ -51,8 +51,8 @@ class ProcessRules {
   // Returns true if the call before `address` may call the function that contains `pc`, also from another module.
   // Returns false if `pc` is in no readable file.
   bool IsCallOf(const Process* process, uint64_t address, uint64_t pc);
-  // Returns true if a call ends right before `address`, or if the process may have made the code there, so that nobody
-  // can tell. `generation`: GenerationOf(process).
+  // Returns true if a call ends right before `address`, or if the code there is unknown: the process may have made it,
+  // or its file can't be read. `generation`: GenerationOf(process).
   bool IsAfterCall(const Process* process, uint32_t generation, uint64_t address);
   // Returns what IsAfterCall has returned, as long as that is kept.
   std::optional<bool> KnownAfterCall(uint32_t generation, uint64_t address) const {

@@ -113,7 +113,7 @@ bool Walker::Advance(Walk& walk) {
 }
 
 bool Walker::FollowGuesses(Walk& walk) {
-  if (walk.at.interrupted || walk.process == nullptr || !RuleCache::CanHold(walk.at.pc - 1)) return false;
+  if (walk.at.interrupted || !RuleCache::CanHold(walk.at.pc - 1)) return false;
   // Single variables, so that they stay in registers.
   const StackBytes stack = walk.stack;
   const uint64_t generation = RuleCache::KeyOf(0, walk.generation);
@@ -131,13 +131,13 @@ bool Walker::FollowGuesses(Walk& walk) {
     const bool follows = *rule == Rule();
     if (follows) {
       if (!detail::ReadFramePointer(stack, sp, fp, caller, caller_fp)) break;
-      // As StepByRule: otherwise the root may be next.
+      // Otherwise StepByRule looks for the root, or finds out what is not known yet.
       if (!Machine::kLinkRegister && !rules_.KnownAfterCall(walk.generation, caller).value_or(false)) break;
       caller = Machine::CodeAddress(caller);
       if (!FastPathFrame<Machine>::IsUsual(caller)) break;
     } else {
-      // Guesses only, which the fast path does not take. Advance takes all other rules; on aarch64 also kSp, because a
-      // chain of frame pointers does not determine sp.
+      // The fast path takes frames that are no guesses, and is faster. Advance takes all other rules; on aarch64 also
+      // kSp, because a chain of frame pointers does not determine sp.
       const bool by_rule =
           guess && FastPathFrame<Machine>::Is(*rule) && !(Machine::kLinkRegister && rule->kind == RuleKind::kSp);
       const FastPathFrame<Machine> planned(*rule, sp, fp);

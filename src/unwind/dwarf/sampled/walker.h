@@ -79,8 +79,8 @@ class Walker {
   bool Turn(Lane& lane);
   // Advances a walk by one frame on the slow path. Returns false if it has ended.
   bool Advance(Walk& walk);
-  // Advances a walk as long as it leads through code without information, by cached rules and frame pointers: that of
-  // JIT compilers, and its callers. Returns false if it has not advanced.
+  // Advances a walk by cached rules and frame pointers, as long as it leads through code without information, such as
+  // that of JIT compilers, and through callers that were found by a guess. Returns false if it has not advanced.
   bool FollowGuesses(Walk& walk);
   // Adds a walk that has ended to the statistics. Returns false.
   bool Count(Walk& walk);
