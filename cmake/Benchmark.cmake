@@ -40,11 +40,6 @@ if(NOT PERFKIT_SANITIZE)  # clang links a sanitizer's runtime into programs only
   target_link_options(perfkit_benchmark_preload PRIVATE LINKER:--no-undefined)
 endif()
 
-# The same for `allocations`: wraps malloc; the library above finds the count by its name. It is a library of its own,
-# because it would override another allocator that the program loads as a shared library.
-add_library(perfkit_malloc_preload MODULE "${PROJECT_SOURCE_DIR}/src/testing/alloc/hooks.cc")
-perfkit_target(perfkit_malloc_preload)
-target_include_directories(perfkit_malloc_preload PRIVATE "${PROJECT_SOURCE_DIR}")
 if(PERFKIT_INSTALL)
-  install(TARGETS perfkit_benchmark_preload perfkit_malloc_preload LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT perfkit)
+  install(TARGETS perfkit_benchmark_preload LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT perfkit)
 endif()

@@ -1,6 +1,7 @@
 # LD_PRELOAD=libperfkit_profile_preload.so: the profile of an unchanged program. The library contains all that a profile
 # needs, and exports none of it.
 if(NOT TARGET perfkit_dwarf OR NOT TARGET perfkit_exporters)
+  message(STATUS "libperfkit_profile_preload.so is left out: it needs perfkit::dwarf and perfkit::exporters")
   return()
 endif()
 get_target_property(type perfkit TYPE)

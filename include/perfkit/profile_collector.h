@@ -4,7 +4,7 @@
 //                                   .side_band = true};
 //   auto sampler = perfkit::Sampler::Open(options, perfkit::Target::Process(pid));
 //   perfkit::ProfileCollector collector(options);
-//   sampler->Start();
+//   absl::Status started = sampler->Start();
 //   ...  // whenever sampler->poll_fd() is readable, or now and then; and once more after Stop:
 //   sampler->Drain([&](const perfkit::SamplerRecord& record) { collector.Add(record, sampler->layout()); });
 //   perfkit::Profile profile = collector.MakeProfile(*sampler);

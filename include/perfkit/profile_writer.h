@@ -1,6 +1,6 @@
 // Writes profiles to files that other programs read.
 //
-//   perfkit::WriteProfile(profile, "work.pb.gz");   // by the name's extension
+//   absl::Status written = perfkit::WriteProfile(profile, "work.pb.gz");   // by the name's extension
 //
 // Each writer passes its output to a sink piece by piece, and returns the sink's Status at the first one that is not
 // OK. Writers require Profile::Check(), except WriteProfile and WriteSlowFrame, which check. Thread-safe while the
@@ -70,7 +70,7 @@ absl::Status WriteProfile(const Profile& profile, const std::string& path, const
 // extension, HTML or Perfetto: its explanation, what all threads did from up to two frames before it to its end, and
 // the stacks of the frames that it is compared with. Writes to a temporary file first, as WriteProfile.
 //
-//   perfkit::WriteSlowFrame(profile, perfkit::FindSlowFrames(profile)[0], "hitch.html");
+//   absl::Status written = perfkit::WriteSlowFrame(profile, perfkit::FindSlowFrames(profile)[0], "hitch.html");
 //
 // Errors: as WriteProfile; InvalidArgument if the format can't show a frame (the message lists those that can), or if
 // an index of `frame` is out of range in `profile`. O(profile), and for each thread the entries of the frame's time.
@@ -81,7 +81,7 @@ absl::Status WriteSlowFrame(const Profile& profile, const SlowFrame& frame, cons
 // the profile after, coloured by what grew and what shrank (grey: can't be told from noise), and a table of functions.
 // Text: FormatReport of the difference. Ignores WriteOptions::event. Writes to a temporary file first, as WriteProfile.
 //
-//   perfkit::WriteDifference(*perfkit::Difference(before, after), "change.html");
+//   absl::Status written = perfkit::WriteDifference(*perfkit::Difference(before, after), "change.html");
 //
 // Errors: as WriteProfile; InvalidArgument if the format can't show a difference (the message lists those that can), or
 // if `difference` was not made by Difference: an index is out of range, or `nodes` are no tree.

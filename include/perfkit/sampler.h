@@ -3,7 +3,7 @@
 //   auto sampler = perfkit::Sampler::Open({.events = {{"cpu-clock", perfkit::Frequency{1000}}},
 //                                          .stack = perfkit::CallStack::FramePointers()},
 //                                         perfkit::Target::AllThreads());
-//   sampler->Start();
+//   absl::Status started = sampler->Start();
 //   ...  // whenever sampler->poll_fd() is readable, or now and then:
 //   sampler->Drain([&](const perfkit::SamplerRecord& record) {
 //     perfkit::Dispatch(record, sampler->layout(), [](const perfkit::Sample& sample) { Use(*sample.ip()); });

@@ -4,7 +4,7 @@
 //   Work();
 //   perfkit::Profile profile = *session->Stop();
 //   fputs(perfkit::FormatReport(profile).c_str(), stdout);   // report.h
-//   perfkit::WriteProfile(profile, "work.pb.gz");            // profile_writer.h
+//   absl::Status written = perfkit::WriteProfile(profile, "work.pb.gz");   // profile_writer.h
 //
 // Samples all threads of this process, with complete stacks if perfkit::dwarf is linked and the kernel permits them.
 // The session owns one thread, "perfkit-session", which drains and aggregates; or the caller's own loop does that.
