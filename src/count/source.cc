@@ -24,6 +24,10 @@ struct InlineReader : CounterReader {
   using CounterReader::ReadInlineEvents;
 };
 
+absl::Status InForkedChild() {
+  return absl::FailedPreconditionError("the set belongs to the parent process. Remedy: open one in this process.");
+}
+
 }  // namespace
 
 Source::Source(Target target, const CounterOptions& options)
@@ -229,6 +233,7 @@ void Source::Exclude(size_t i, absl::Status reason) {
 }
 
 absl::Status Source::ReasonOf(size_t i) const {
+  if (in_forked_child_ && slots_[i].reason.ok()) return InForkedChild();
   const bool may_have_gaps = slots_[i].reason.ok() && (gapped() >> i & 1) != 0;
   if (!may_have_gaps || base_.migrations().gaps() == 0) return slots_[i].reason;
   return absl::DataLossError(absl::StrFormat(
@@ -238,6 +243,7 @@ absl::Status Source::ReasonOf(size_t i) const {
 }
 
 absl::Status Source::SwitchGroups(unsigned long ioctl_request) {
+  if (in_forked_child_) return InForkedChild();
   if (HasInlinePart() || usage_mask_ != 0 || !io_.empty()) {
     return absl::FailedPreconditionError(
         "this set reads some events without perf groups, and those cannot be switched off: take differences of "

@@ -23,7 +23,9 @@ std::string NothingToShow(const Profile& profile, size_t index) {
   const uint64_t span_ns = profile.to_ns - std::min(profile.from_ns, profile.to_ns);
   std::string text = absl::StrFormat("#\n# %s has no weight in %s: there is nothing to show\n", event.name,
                                      profile::WeightText(span_ns, ProfileUnit::kNanoseconds));
-  if (event.accounting.counted != 0) {
+  if (event.accounting.delivered != 0) {
+    absl::StrAppendFormat(&text, "# it has %d samples, but none of them is here\n", event.accounting.delivered);
+  } else if (event.accounting.counted != 0) {
     absl::StrAppend(&text, "# it counted ", profile::WeightText(event.accounting.counted, event.unit),
                     " without a sample here: a shorter period or interval takes more samples\n");
   }

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "perfkit/counter.h"
 #include "tests/count/sets.h"
 #include "tests/support/fake_kernel.h"
@@ -22,8 +23,8 @@ namespace {
 using testing::FreshPages;
 
 TEST_CASE("the child of a fork holds nothing and reads nothing", "[counter_set][fork]") {
-  const CounterSet fast = MustOpen(kFour);
-  const CounterSet slow = MustOpen(kByKernel, Only(ReadPath::kGroupRead));
+  CounterSet fast = MustOpen(kFour);
+  CounterSet slow = MustOpen(kByKernel, Only(ReadPath::kGroupRead));
   const size_t before = OpenDescriptors();
   const pid_t child = fork();
   if (child == 0) {
@@ -32,8 +33,13 @@ TEST_CASE("the child of a fork holds nothing and reads nothing", "[counter_set][
       Snapshot begin, end;
       set->Read(begin);
       set->Read(end);
-      for (size_t i = 0; i < 4; ++i) fine = fine && !set->Difference(begin, end, i).validity.counted();
+      for (size_t i = 0; i < 4; ++i) {
+        fine = fine && !set->Difference(begin, end, i).validity.counted();
+        fine = fine && absl::StrContains(set->reason(i).message(), "belongs to the parent process");
+      }
     }
+    const absl::Status enabled = slow.Enable();
+    fine = fine && absl::StrContains(enabled.message(), "belongs to the parent process");
     auto own = CounterSet::Open(kFour);
     _exit(fine && own.ok() ? 0 : 1);
   }

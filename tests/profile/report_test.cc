@@ -27,7 +27,9 @@ std::vector<std::string> LinesOf(const std::string& text) {
 TEST_CASE("a report without samples says what there is instead", "[profile][report]") {
   Profile profile = SampleProfile();
   std::erase_if(profile.samples, [](const ProfileSample& sample) { return sample.event == 0; });
-  profile.events[0].accounting.counted = 600'000;
+  profile.events[0].accounting = {.counted = 600'000, .delivered = 3};
+  CHECK_THAT(FormatReport(profile), Contains("# it has 3 samples, but none of them is here\n# events with a weight"));
+  profile.events[0].accounting.delivered = 0;
   const std::string report = FormatReport(profile);
   CHECK_THAT(report, Contains("# cpu-clock has no weight in 200.0 ms: there is nothing to show\n"
                               "# it counted 600.0 us without a sample here: a shorter period or interval takes more "

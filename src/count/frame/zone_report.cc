@@ -274,6 +274,7 @@ void AppendStats(const FrameCounterImpl& impl, const FrameCounterImpl::Group& gr
 }
 
 std::string FormatReport(FrameCounterImpl& impl, std::span<const Metric> metrics) {
+  if (!impl.MayCount()) return "# the frames belong to the parent process: this one has counted nothing\n";
   std::vector<ZoneStats> zones;
   for (const FrameCounterImpl::Group& group : impl.Groups()) AppendStats(impl, group, &zones);
   std::string out;
