@@ -1,7 +1,9 @@
-# cmake -D COMPILER=... -D SOURCE=limits.cc -D CASE=n -D INCLUDES=dir;dir -P run.cmake: the case must compile, and its
-# broken twin must not; where it is about a limit, the compiler must quote the remedy.
-list(TRANSFORM INCLUDES PREPEND "-I")
-set(command "${COMPILER}" -std=c++20 -fsyntax-only ${INCLUDES} -DCASE=${CASE} "${SOURCE}")
+# cmake -D COMPILER=... -D SOURCE=limits.cc -D CASE=n -D INCLUDE=dir -D CATCH2=dir -P run.cmake: the case must compile,
+# and its broken twin must not; where it is about a limit, the compiler must quote the remedy. CATCH2 has
+# catch2/catch.hpp, also for version 3 (cmake/Catch2.cmake).
+set(includes ${INCLUDE} ${CATCH2})
+list(TRANSFORM includes PREPEND "-I")
+set(command "${COMPILER}" -std=c++20 -fsyntax-only ${includes} -DCASE=${CASE} "${SOURCE}")
 execute_process(COMMAND ${command} RESULT_VARIABLE failed ERROR_VARIABLE said)
 if(failed)
   message(FATAL_ERROR "case ${CASE} must compile:\n${said}")

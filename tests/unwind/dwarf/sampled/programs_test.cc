@@ -57,9 +57,10 @@ Comparison Compare(const testing::SampledProgram& program) {
   return comparison;
 }
 
+// `command` runs /usr/bin/`name`.
 void CheckProgram(const std::string& name, const std::vector<std::string>& command) {
-  if (access(command[0].c_str(), X_OK) != 0) {
-    WARN("no " << command[0] << " here");
+  if (access(("/usr/bin/" + name).c_str(), X_OK) != 0) {
+    WARN("no " << name << " here");
     return;
   }
   const testing::SampledProgram program(command, CallStack::UserDump(32 << 10), 250'000, kEnough);
