@@ -143,7 +143,8 @@ void SampleHere(benchmark::State& state, const perfkit::CallStack& stack) {
   BareSignal bare;
   if (stack.kind == perfkit::CallStack::Kind::kLive && bare.opened()) {
     const auto [live, minimum] = PriceAll(state, priced, bare);
-    state.counters["to_bare_signal"] = live / minimum;
+    // With few rounds, chance may be larger than the signal: then there is no ratio.
+    if (minimum > 0) state.counters["to_bare_signal"] = live / minimum;
   } else {
     PriceAll(state, priced);
   }
