@@ -1,7 +1,8 @@
 # perfkit_component(<name> FOUND <bool> SOURCES <folder>... LIBRARIES <target>... HEADERS <file>... [NEEDS <text>])
 #
 # An optional component: the library perfkit::<name> from <folder>s, linked to the core and to LIBRARIES. If its
-# dependency was not found, only says that it NEEDS that. HEADERS (in include/perfkit/) are installed with it only. Sets PERFKIT_WITH_<NAME>.
+# dependency was not found, only says that it NEEDS that. HEADERS (in include/perfkit/) are installed with it only. Sets
+# PERFKIT_WITH_<NAME>.
 set(PERFKIT_COMPONENTS "")
 set(PERFKIT_COMPONENT_HEADERS "")
 

@@ -3,7 +3,7 @@
 //   auto session = perfkit::Session::Start({.interval = std::chrono::milliseconds(1)});
 //   Work();
 //   perfkit::Profile profile = *session->Stop();
-//   fputs(perfkit::FormatReport(profile).c_str(), stdout);   // report.h
+//   fputs(perfkit::FormatReport(profile).c_str(), stdout);                 // report.h
 //   absl::Status written = perfkit::WriteProfile(profile, "work.pb.gz");   // profile_writer.h
 //
 // Samples all threads of this process, with complete stacks if perfkit::dwarf is linked and the kernel permits them.

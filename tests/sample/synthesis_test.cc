@@ -112,7 +112,7 @@ std::set<uint32_t> PidsNow() {
   return pids;
 }
 
-// Reads on until all processes are read, of which each call reads one at least, and shows their records.
+// Reads on until all processes are read, and shows their records. Each ReadMore reads at least one process.
 template <class Visit>
 void ReadOthers(SynthesizedRecords& records, Visit visit) {
   for (size_t reads = PidsNow().size() + 100; reads > 0; --reads) {
