@@ -17,34 +17,38 @@ class Perfkit : public Contender {
 
   size_t Unwind(std::span<const perfkit::Sample> samples) override {
     size_t frames = 0;
-    ForEachBatch(samples, [&](size_t count) {
-      for (size_t i = 0; i < count; ++i) frames += stacks_[i].frames;
+    ForEachBatch(samples, [&](std::span<const perfkit::UnwoundStack> stacks) {
+      for (const perfkit::UnwoundStack& stack : stacks) frames += stack.frames;
     });
     return frames;
   }
   std::vector<Pcs> Find(std::span<const perfkit::Sample> samples) override {
     std::vector<Pcs> found;
-    ForEachBatch(samples, [&](size_t count) {
-      for (size_t i = 0; i < count; ++i) {
+    ForEachBatch(samples, [&](std::span<const perfkit::UnwoundStack> stacks) {
+      for (size_t i = 0; i < stacks.size(); ++i) {
         Pcs& pcs = found.emplace_back();
         const std::span room = std::span(frames_).subspan(i * kMaxFrames);
-        for (const perfkit::StackFrame& frame : room.first(stacks_[i].frames)) pcs.push_back(frame.pc);
+        for (const perfkit::StackFrame& frame : room.first(stacks[i].frames)) pcs.push_back(frame.pc);
       }
     });
     return found;
   }
 
  private:
+  // Calls `visit` with the stacks of each batch.
   template <class T>
   void ForEachBatch(std::span<const perfkit::Sample> samples, const T& visit) {
     for (; !samples.empty(); samples = samples.subspan(std::min(batch_, samples.size()))) {
       const auto now = samples.first(std::min(batch_, samples.size()));
       if (batch_ == 1) {
-        stacks_[0] = unwinder_.Unwind(now[0], frames_);
+        // Used where it was returned. A copy would wait for the words that the unwinder has just written.
+        const perfkit::UnwoundStack stack = unwinder_.Unwind(now[0], frames_);
+        visit(std::span(&stack, 1));
       } else {
-        unwinder_.Unwind(now, std::span(frames_).first(now.size() * kMaxFrames), std::span(stacks_).first(now.size()));
+        const std::span stacks = std::span(stacks_).first(now.size());
+        unwinder_.Unwind(now, std::span(frames_).first(now.size() * kMaxFrames), stacks);
+        visit(std::span<const perfkit::UnwoundStack>(stacks));
       }
-      visit(now.size());
     }
   }
 
