@@ -98,7 +98,7 @@ template <class Machine>
 struct FastPathFrame {
   uint64_t cfa = 0;
   uint64_t caller_at = 0, fp_at = 0;  // Addresses of the words to read.
-  uint64_t fp_mask = 0;               // All ones if fp was saved; else 0, and the word at fp_at is not used.
+  bool fp_saved = false;              // If not, the word at fp_at is not used.
 
   // Returns true if the rule is one of these two kinds, with no other flag. Tests both bytes at once.
   static bool Is(const Rule& rule) {
@@ -111,7 +111,7 @@ struct FastPathFrame {
   FastPathFrame(const Rule& rule, uint64_t sp, uint64_t fp)
       : cfa(Base(rule, sp, fp) + static_cast<uint64_t>(int64_t{rule.offset})),
         fp_at(cfa + static_cast<uint64_t>(int64_t{rule.slot} * 8)),
-        fp_mask(0 - uint64_t{rule.flags}) {
+        fp_saved(rule.flags != 0) {
     caller_at = Machine::kLinkRegister ? fp_at + 8 : cfa - 8;
   }
 
@@ -125,7 +125,7 @@ struct FastPathFrame {
   }
 
   // Returns false after the instruction of an epilogue that restores fp: then the word at fp_at is below sp.
-  bool KnowsFp(const WalkState& at) const { return !at.interrupted || fp_mask == 0 || fp_at >= at.sp; }
+  bool KnowsFp(const WalkState& at) const { return !at.interrupted || !fp_saved || fp_at >= at.sp; }
 
   // Returns true for return addresses from 1 to 2^48. Programs have higher ones only if they explicitly ask for them.
   static constexpr bool IsUsual(uint64_t pc) { return (pc - 1) >> 48 == 0; }
@@ -137,7 +137,7 @@ struct FastPathFrame {
     uint64_t caller = 0, saved = 0;
     if (cfa <= sp || !stack.Read(caller_at, caller) || !stack.Read(fp_at, saved)) return false;
     pc = Machine::CodeAddress(caller);
-    caller_fp = fp ^ ((fp ^ saved) & fp_mask);
+    caller_fp = __builtin_expect_with_probability(fp_saved, 1, 0.5) ? saved : fp;  // A conditional move.
     return IsUsual(pc);
   }
   // Makes `at` the caller's state. Returns false, with `at` unchanged, if anything is unusual.
