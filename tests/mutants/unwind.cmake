@@ -118,6 +118,17 @@ mutant(planted_after_a_call FILE src/unwind/dwarf/live/live_walk.cc TEST unwind_
 mutant(numbers_begin_anew_under_walks FILE src/unwind/dwarf/sampled/walker.cc TEST unwind_dwarf_test CASES "a batch finds the rules*"
        FROM [[(others == 0 || rules_.HasNewGeneration())]] TO [[(others == 0 || rules_.HasNewGeneration() || true)]]
        SAYS "After 65,535 changes of mappings a walk uses the rules of another process.")
+mutant(rules_of_replaced_mappings FILE src/unwind/dwarf/sampled/process_rules.h TEST unwind_dwarf_test CASES "a walk finds the rules of the mappings*"
+       FROM [[    latest_ = {};
+    return processes_.Add(record, layout);]] TO [[    return processes_.Add(record, layout);]]
+       SAYS "After an exec stacks are unwound by the rules of the program before.")
+mutant(rules_of_mappings_read_before FILE src/unwind/dwarf/sampled/process_rules.h TEST unwind_dwarf_test CASES "a walk finds the rules of the mappings*"
+       FROM [[    latest_ = {};
+    return processes_.AddProcess(pid);]] TO [[    return processes_.AddProcess(pid);]]
+       SAYS "Code that was loaded since the latest AddProcess is said not to be mapped.")
+mutant(rules_of_another_pid FILE src/unwind/dwarf/sampled/process_rules.h TEST unwind_dwarf_test CASES "a batch finds the rules*"
+       FROM [[latest_.process == nullptr || latest_pid_ != pid]] TO [[latest_.process == nullptr]]
+       SAYS "The stacks of a process are unwound by the rules of another one.")
 mutant(bounds_outlive_the_thread FILE src/unwind/dwarf/live/thread_stack_bounds.cc TEST unwind_dwarf_test CASES "the bounds of a thread that ended*"
        FROM [[  Slot& slot = slots_[base::Mix(thread)]] TO [[  tid = 1;
   Slot& slot = slots_[base::Mix(thread)]]

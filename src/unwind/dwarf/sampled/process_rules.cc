@@ -26,6 +26,12 @@ uint32_t ProcessRules::GenerationOf(const Process* process) {
   return generation.number;
 }
 
+void ProcessRules::FindAnew(uint32_t pid) {
+  latest_pid_ = pid;
+  latest_.process = processes_.Find(pid);
+  latest_.generation = GenerationOf(latest_.process);
+}
+
 CodeModule& ProcessRules::ModuleAt(uint32_t number) {
   if (modules_.size() <= number) modules_.resize(processes_.modules().size());
   std::unique_ptr<CodeModule>& module = modules_[number];

@@ -32,18 +32,34 @@ class ProcessRules {
   explicit ProcessRules(const std::string& proc);
 
   // As Processes::Add and AddProcess, with their results and errors.
-  bool Add(const RawRecord& record, const SampleLayout& layout) { return processes_.Add(record, layout); }
-  absl::Status AddProcess(pid_t pid) { return processes_.AddProcess(pid); }
-  // Returns nullptr if nothing is known of the process. Valid until the next Add or AddProcess.
-  const Process* Find(uint32_t pid) { return processes_.Find(pid); }
-  // Returns a number for the current mappings of a process, which fits into the cache's keys; 0 for nullptr. Valid
-  // until a call while HasNewGeneration() is false: that may empty the cache and number from 1 again.
-  uint32_t GenerationOf(const Process* process);
+  bool Add(const RawRecord& record, const SampleLayout& layout) {
+    latest_ = {};
+    return processes_.Add(record, layout);
+  }
+  absl::Status AddProcess(pid_t pid) {
+    latest_ = {};
+    return processes_.AddProcess(pid);
+  }
+  // A process, and a number for its current mappings, which fits into the cache's keys.
+  struct Numbered {
+    const Process* process = nullptr;  // Null if nothing is known of it.
+    uint32_t generation = 0;           // 0 for nullptr.
+  };
+  // Valid until the next Add or AddProcess, and until a call while HasNewGeneration() is false: that may empty the
+  // cache and number from 1 again.
+  //
+  // Compares the pid with that of the call before. So the processor, which predicts the comparison, does not wait for
+  // the tables of processes before it looks up the first rule of a stack.
+  Numbered Find(uint32_t pid) {
+    if (latest_.process == nullptr || latest_pid_ != pid) [[unlikely]]
+      FindAnew(pid);
+    return latest_;
+  }
   bool HasNewGeneration() const { return last_generation_ < RuleCache::kMaxGenerations; }
 
   // These return false if nothing is mapped at `address`. Code without information has a rule, the one that its bytes
-  // tell or kNone, but no row: then RowAt returns false, too. `generation`: GenerationOf(process). `bias`: what has to
-  // be added to the module's own addresses.
+  // tell or kNone, but no row: then RowAt returns false, too. `generation`: the process's. `bias`: what has to be added
+  // to the module's own addresses.
   bool RuleAt(const Process* process, uint32_t generation, uint64_t address, Rule& rule);
   // As RuleAt, after a rule for planted return addresses (CodeModule::kPlanted) that does not hold. Not cached.
   bool UnplantedRuleAt(const Process* process, uint64_t address, Rule& rule);
@@ -52,7 +68,7 @@ class ProcessRules {
   // Returns false if `pc` is in no readable file.
   bool IsCallOf(const Process* process, uint64_t address, uint64_t pc);
   // Returns true if a call ends right before `address`, or if the code there is unknown: the process may have made it,
-  // or its file can't be read. `generation`: GenerationOf(process).
+  // or its file can't be read. `generation`: the process's.
   bool IsAfterCall(const Process* process, uint32_t generation, uint64_t address);
   // Returns what IsAfterCall has returned, as long as that is kept.
   std::optional<bool> KnownAfterCall(uint32_t generation, uint64_t address) const {
@@ -86,6 +102,8 @@ class ProcessRules {
     uint64_t offset;
   };
 
+  uint32_t GenerationOf(const Process* process);
+  void FindAnew(uint32_t pid);
   // As CodeModule::At.
   bool ReadRule(const Process* process, uint64_t address, bool may_be_planted, Rule& rule);
   static constexpr size_t IndexOf(uint64_t key) { return base::Mix(key) >> (64 - kCallBits); }
@@ -98,6 +116,8 @@ class ProcessRules {
   RuleCache cache_;
   std::array<Generation, 64> generations_{};  // A cache by epoch.
   uint32_t last_generation_ = 0;
+  Numbered latest_;  // Of `latest_pid_`, since the latest Add.
+  uint32_t latest_pid_ = 0;
   std::array<AfterCall, size_t{1} << kCallBits> after_calls_{};  // By a hash of the key.
   uint64_t lookups_ = 0, hits_ = 0;                              // Of rules, and of those in the cache.
 };

@@ -92,8 +92,9 @@ Walker::RegisterIndices Walker::IndicesOf(uint64_t mask) {
     return walk.End(StackEnd::kNoRegisters), Count(walk);
   }
   const auto value = [&](uint8_t index) { return index == RegisterIndices::kNowhere ? 0 : sampled.values[index]; };
-  walk.process = rules_.Find(task->pid);
-  walk.generation = rules_.GenerationOf(walk.process);
+  const ProcessRules::Numbered found = rules_.Find(task->pid);
+  walk.process = found.process;
+  walk.generation = found.generation;
   // Last, so that Load takes these values from registers: it would wait for memory that was just written.
   const uint64_t sp = value(indices_.sp);
   walk.frames = frames;

@@ -1,5 +1,7 @@
 // Rules of many processes that have mapped different code at the same address.
+#include <fcntl.h>
 #include <link.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -130,6 +132,54 @@ TEST_CASE("a batch finds the rules of each process, however many there are", "[u
   for (size_t i = 0; i < samples.size(); ++i) {
     INFO("sample " << i);
     CHECK(stacks[i].frames == (i % 2 == 0 ? first_frames : second_frames));
+  }
+}
+
+// Between two samples of one process, with none of another one between them.
+TEST_CASE("a walk finds the rules of the mappings of its time", "[unwinder]") {
+  SECTION("by records") {
+    Processes processes;
+    constexpr size_t kBytes = 8192;
+    processes.Add(1, 0);
+    processes.Add(2, 1);
+    uint64_t pc = kBase;
+    size_t first = 0, second = 0;
+    while (first == second) {
+      pc += 16;
+      REQUIRE(pc < kBase + processes.code().length - kPage);
+      first = FramesOf(processes.unwinder(), 1, pc, kBytes);
+      second = FramesOf(processes.unwinder(), 2, pc, kBytes);
+    }
+    for (int i = 0; i < 3; ++i) {
+      processes.Add(3, 0);
+      CHECK(FramesOf(processes.unwinder(), 3, pc, kBytes) == first);
+      processes.Add(3, 1);
+      CHECK(FramesOf(processes.unwinder(), 3, pc, kBytes) == second);
+    }
+  }
+  SECTION("by what the process has mapped") {
+    const CodeInFile code;
+    const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    REQUIRE(file >= 0);
+    const size_t length = code.length;
+    void* const room = mmap(nullptr, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(room != MAP_FAILED);
+    const auto pid = static_cast<uint32_t>(getpid());
+    Unwinder unwinder;
+    const auto end_of_walk = [&] {
+      REQUIRE(unwinder.AddProcess(getpid()).ok());
+      const HandSample sample(pid, testing::RegistersOf(reinterpret_cast<uint64_t>(room) + kPage, kSp),
+                              std::string(64, '\0'));
+      std::array<StackFrame, 8> frames;
+      return unwinder.Unwind(sample.sample(), frames).end;
+    };
+    CHECK(end_of_walk() == StackEnd::kNoMapping);
+    REQUIRE(mmap(room, length, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, file, static_cast<off_t>(code.offset)) ==
+            room);
+    CHECK(end_of_walk() != StackEnd::kNoMapping);
+    munmap(room, length);
+    CHECK(end_of_walk() == StackEnd::kNoMapping);
+    close(file);
   }
 }
 
