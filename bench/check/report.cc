@@ -90,7 +90,7 @@ scope, frame or zone. Each case opens its own events and closes them at its end,
 * The unwinder: one stack of a real program, sampled with 32 KiB of it just before. `Unwind` repeats one stack, `Stream`
   takes them in their order, pass after pass, `Once` does the same after 64 MiB of other memory were written before each
   pass, so that samples and rules have left the CPU's own caches, and `Cold` starts with nothing read or computed. A
-  program that drains its rings now and then is nearest to `Once`. A peer is measured if it finds 99 % of perfkit's frames
+  program that drains its rings now and then is nearest to `Once`. A peer is measured if it finds 98 % of perfkit's frames
   and no others in 99.9 % of the stacks. In those of node, whose code is mostly made at run time, it may lack the caller of
   the innermost frame.
 * Adapters: one iteration of a benchmark's loop, one assertion, or one stepped instruction.
