@@ -208,13 +208,20 @@ class Investigation {
                   "or count threads and processes");
   }
 
-  // Explains a refusal of the kernel's part of the event, if that is the cause.
+  // Explains a refusal of the kernel's part of the event, if that is the cause, or if it hides that there is no such
+  // event.
   std::optional<Explanation> ExplainKernelPart() const {
     if (refused_.attr.exclude_kernel != 0 || rights_.may_count_kernel()) return std::nullopt;
     if (request_.kernel_side) {
       return Denied("the kernel raises it in its own code, which this process may not watch", kWatchKernel);
     }
-    if (Try(WithoutKernel(refused_)) != 0) return std::nullopt;
+    const int without = Try(WithoutKernel(refused_));
+    // The right alone would not help.
+    if (without == ENOENT) {
+      const auto missing = ExplainMissing();
+      return missing ? missing : sys::UsualExplanation(sys::PerfCall::kOpen, ENOENT);
+    }
+    if (without != 0) return std::nullopt;
     const char* const instead = refused_.attr.exclude_user == 0 ? "ask for user space only (modifier ':u'), or " : "";
     return Denied("this process may not watch the kernel", std::string(instead) + kWatchKernel);
   }

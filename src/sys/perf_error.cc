@@ -72,13 +72,6 @@ constexpr Row kRows[] = {
      "open all events of a group before threads start"},
 };
 
-const Row* Find(PerfCall call, int error) {
-  for (const Row& row : kRows) {
-    if (row.call == call && row.error == error) return &row;
-  }
-  return nullptr;
-}
-
 const char* Verb(PerfCall call) {
   switch (call) {
     case PerfCall::kOpen: return "perf_event_open";
@@ -107,9 +100,16 @@ std::string_view TextOf(const absl::Status& status) {
 }  // namespace
 
 absl::Status PerfError(PerfCall call, int error, std::string_view asked, const Rights& rights) {
-  const Row* const row = Find(call, error);
-  if (row == nullptr) return absl::Status(absl::StatusCode::kInternal, Said(call, error, asked));
-  return PerfError(call, error, asked, {row->code, row->cause, row->remedy}, rights);
+  const std::optional<Explanation> usual = UsualExplanation(call, error);
+  if (!usual) return absl::Status(absl::StatusCode::kInternal, Said(call, error, asked));
+  return PerfError(call, error, asked, *usual, rights);
+}
+
+std::optional<Explanation> UsualExplanation(PerfCall call, int error) {
+  for (const Row& row : kRows) {
+    if (row.call == call && row.error == error) return Explanation{row.code, row.cause, row.remedy};
+  }
+  return std::nullopt;
 }
 
 absl::Status PerfError(PerfCall call, int error, std::string_view asked, const Explanation& explanation,

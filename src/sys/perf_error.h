@@ -1,6 +1,7 @@
 // Explains an errno of a perf call: its meaning, its cause on this machine, and a remedy. One table has all.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,8 @@ struct Explanation {
 };
 absl::Status PerfError(PerfCall call, int error, std::string_view asked, const Explanation& explanation,
                        const Rights& rights);
+// Returns what the errno alone says; nullopt if that is nothing.
+std::optional<Explanation> UsualExplanation(PerfCall call, int error);
 
 // Returns the errno that such a Status quotes; 0 if it quotes none.
 int ErrnoOf(const absl::Status& status);

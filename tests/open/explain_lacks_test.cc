@@ -90,5 +90,38 @@ TEST_CASE("what a kernel or a PMU lacks is named, and the remedy works", "[expla
   CHECK(fake.Leaks() == "");
 }
 
+bool g_has_cycles = false;  // The made-up kernel has a PMU with one event.
+
+// The kernel checks rights first.
+TEST_CASE("an event that is not there is not said to be denied", "[explain]") {
+  testing::FakeKernel fake;
+  fake.below().perf_event_open = [](const Attr* attr, pid_t, int, int, unsigned long) {
+    const bool is_cycles = attr->type == sys::kTypeHardware && attr->config == 0;
+    const bool is_there = attr->type == sys::kTypeSoftware || (g_has_cycles && is_cycles);
+    if (attr->exclude_kernel != 0 && is_there) return sys::kLinux.open("/dev/null", 0);
+    errno = attr->exclude_kernel == 0 ? EACCES : ENOENT;
+    return -1;
+  };
+  const sys::Rights user{.paranoid = 2, .euid = 1000};
+  for (const bool has_cycles : {false, true}) {
+    g_has_cycles = has_cycles;
+    for (const uint32_t type : {sys::kTypeHardware, sys::kTypeHwCache, sys::kTypeRaw}) {
+      OpenRequest request;
+      request.attr.type = type;
+      request.attr.config = 1;
+      request.attr.exclude_user = 1;
+      request.may_restrict_to_user = false;
+      request.asked = "event ':k'";
+      const absl::Status status = OpenEvent(request, user).status();
+      INFO(status);
+      CHECK(status.code() == Code::kUnavailable);
+      CHECK(sys::CauseOf(status) ==
+            (has_cycles ? "the PMU of this machine has no such event" : "no PMU of this machine has that event"));
+      CHECK(sys::RemedyOf(status).find("grant") == std::string::npos);
+    }
+  }
+  CHECK(fake.Leaks() == "");
+}
+
 }  // namespace
 }  // namespace perfkit::open
