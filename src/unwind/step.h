@@ -170,8 +170,6 @@ bool Step(const Rule& rule, const Stack& stack, WalkState& at, StackEnd& why) {
         break;
       case RuleKind::kSignal: stepped = detail::AdvanceSignal<Machine>(rule, stack, at, why); break;
       case RuleKind::kClearsFp:
-        if (at.fp == 0) return why = StackEnd::kRoot, false;
-        [[fallthrough]];
       case RuleKind::kNone: stepped = detail::FollowFramePointer<Machine>(stack, at, why); break;
       case RuleKind::kRoot: why = StackEnd::kRoot; break;
       case RuleKind::kInstalls: why = StackEnd::kNoInfo; break;

@@ -1,5 +1,5 @@
-// Stacks through code without call frame information, sampled and live: hand-written leaves, code that sets rbp to 0,
-// fibers of makecontext, the dynamic linker from its first instruction on.
+// Stacks through code without call frame information, sampled and live: hand-written leaves, fibers of
+// makecontext, the dynamic linker from its first instruction on.
 #include <elf.h>
 #include <signal.h>
 #include <sys/auxv.h>
@@ -37,8 +37,6 @@ void perfkit_bare_leaf();
 void perfkit_bare_leaf_end();
 void perfkit_bare_framed();
 void perfkit_bare_framed_end();
-void perfkit_bare_outermost(void (*function)());
-void perfkit_bare_outermost_end();
 void perfkit_with_info();
 void perfkit_bare_thread_returned();
 void perfkit_bare_clone_returned();
@@ -68,19 +66,10 @@ perfkit_bare_framed:
   nop
   leave
   ret
-  call perfkit_bare_outermost
+  call perfkit_bare_thread
 1:
   nop
 perfkit_bare_framed_end:
-  .fill 64, 1, 0xcc
-  .p2align 4
-perfkit_bare_outermost:
-  push %rbp
-  xor %ebp, %ebp
-  call *%rdi
-  pop %rbp
-  ret
-perfkit_bare_outermost_end:
   .fill 64, 1, 0xcc
   .p2align 4
 perfkit_bare_thread:
@@ -173,18 +162,6 @@ TEST_CASE("a function without information is left by a guess that is right", "[b
     CHECK(found.stack.complete());
     CHECK(std::equal(here.frames.begin() + 3, here.frames.end(), found.frames.begin() + 3));
   }
-}
-
-TEST_CASE("code that sets rbp to 0 is the outermost frame", "[bare]") {
-  if (testing::kSanitized) SKIP_TEST("a sanitizer checks copies of stacks, and interposes contexts");
-  BareLooks looks;
-  bare_looks = &looks;
-  perfkit_bare_outermost(TakeHere);
-  const BareStack found = looks.Same();
-  INFO(found.Describe());
-  CHECK(found.stack.complete());
-  REQUIRE(found.frames.size() == 2);
-  CHECK(IsIn(found.frames[1].pc, perfkit_bare_outermost, perfkit_bare_outermost_end));
 }
 
 ucontext_t fiber_context, caller_context;

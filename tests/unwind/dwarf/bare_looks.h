@@ -50,8 +50,10 @@ struct BareLooks {
     const unwind::StackBytes bytes(at, std::as_bytes(std::span(&context, 1)));
     const auto registers = unwind::FromContext<ThisMachine>(bytes, at);
     const uint64_t sp = registers.ValueOr0(ThisMachine::kSp);
+    constexpr uint64_t kBytes = 16384;
     const HandSample sample(static_cast<uint32_t>(getpid()), registers,
-                            std::string(reinterpret_cast<const char*>(sp), std::min(stack_end - sp, uint64_t{16384})));
+                            std::string(reinterpret_cast<const char*>(sp), std::min(stack_end - sp, kBytes)), 2,
+                            stack_end - sp > kBytes);
     sampled.frames.resize(100);
     sampled.stack = by_samples.Unwind(sample.sample(), sampled.frames);
     sampled.frames.resize(sampled.stack.frames);

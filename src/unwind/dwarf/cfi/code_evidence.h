@@ -4,7 +4,7 @@
 //   the entry point   the kernel jumps to it, so it has no caller
 //   a planted return  no call precedes it, and a function begins at it: makecontext's __start_context
 //   a fiber's entry   Boost.Context's plants the return address of the fiber's function; its bytes are always the same
-//   the end of rbp    code that sets rbp to 0 marks the outermost frame by it (AMD64 ABI, 3.4.1)
+//   the end of rbp    code that sets rbp to 0 marks the outermost frame by it (AMD64 ABI, 3.4.1), or just uses rbp
 //   a thread's end    code that ends the thread with what a function returned to it, as musl's __clone
 //   a signal's end    musl's and others' __restore_rt, which calls rt_sigreturn
 //   an installation   of a landing pad, by libgcc, which has overwritten its frame: the code after the second last call

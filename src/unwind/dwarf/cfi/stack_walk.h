@@ -10,6 +10,9 @@
 //                                                                  to `pc`
 //   bool IsAfterCall(uint64_t address);                            returns true if a call is before `address`, or may
 //                                                                  be in code that can't be read
+//   bool HasStackEnd();                                            returns true if the stack ends where reads fail,
+//   false
+//                                                                  if its rest may not have been copied
 //   FullRegisters Innermost();                                     returns the registers of the innermost frame
 //
 // If `outer` is not 0, a walk that has filled its room goes on, and overwrites the last `outer` frames in turns:
@@ -122,21 +125,37 @@ bool LeadsToCall(const Stack& stack, Code& code, const WalkState& at) {
   return ReadFramePointer(stack, at.sp, at.fp, caller, caller_fp) && code.IsAfterCall(caller);
 }
 
+// How far IsOutermost looks: words of a frame. realpath of musl 1.2.3, which sets rbp to 0 as any other register, has
+// two arrays of 4 KiB.
+constexpr uint64_t kMaxWordsOfFrame = 2048;
+
+// Returns true if no return address is above sp. Code that sets fp to 0 is the outermost one only then: compilers use
+// fp for any value.
+template <class Stack, class Code>
+bool IsOutermost(const Stack& stack, Code& code, const WalkState& at) {
+  for (uint64_t i = 0; i < kMaxWordsOfFrame; ++i) {
+    uint64_t word = 0;
+    if (!stack.Read(at.sp + i * sizeof(word), word)) return code.HasStackEnd();
+    if (code.IsAfterCall(word)) return false;
+  }
+  return true;
+}
+
 // Steps from a frame by a rule other than kSlow. Without information there are four ways, the first that is possible is
 // taken, and all give guesses: the word at sp, because a leaf that was interrupted may have pushed nothing; the frame
 // pointer, if it leads to a call; the root; the frame pointer.
 template <class Machine, class Stack, class Code>
 bool StepByRule(const Rule& rule, const Stack& stack, Code& code, WalkState& at, StackEnd& why) {
+  if (rule.kind == RuleKind::kClearsFp && at.fp == 0 && IsOutermost(stack, code, at)) {
+    return why = StackEnd::kRoot, false;
+  }
+  const bool no_info = rule.kind == RuleKind::kNone || rule.kind == RuleKind::kClearsFp;
   uint64_t top = 0;
-  if (!Machine::kLinkRegister && rule.kind == RuleKind::kNone && at.interrupted && stack.Read(at.sp, top) &&
-      code.IsCallOf(top, at.pc)) {
+  if (!Machine::kLinkRegister && no_info && at.interrupted && stack.Read(at.sp, top) && code.IsCallOf(top, at.pc)) {
     at = {top, at.sp + 8, at.fp, 0, false, true};
     return true;
   }
-  if (!Machine::kLinkRegister && rule.kind == RuleKind::kNone && !LeadsToCall(stack, code, at) &&
-      StepToRoot(stack, code, at)) {
-    return true;
-  }
+  if (!Machine::kLinkRegister && no_info && !LeadsToCall(stack, code, at) && StepToRoot(stack, code, at)) return true;
   return Step<Machine>(rule, stack, at, why);
 }
 

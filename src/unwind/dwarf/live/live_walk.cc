@@ -74,6 +74,7 @@ class LiveCode {
     return Find(address - 1) && FindCallBefore(CodeAround(address - 1), address).kind != CallKind::kNone;
   }
 
+  static constexpr bool HasStackEnd() { return true; }
   FullRegisters Innermost() const {
     if (context_ == nullptr) return *registers_;
     const auto at = reinterpret_cast<uint64_t>(context_);

@@ -51,6 +51,10 @@ struct Walker::Code {
   bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias) {
     return walker.rules_.RowAt(walk.process, address, row, bias);
   }
+  bool HasStackEnd() const {
+    const UserStack copy = walk.sample->user_stack();
+    return copy.bytes.size() < copy.reserved;
+  }
   FullRegisters Innermost() { return FromSample<Machine>(walk.sample->user_registers()); }
 
   Walker& walker;

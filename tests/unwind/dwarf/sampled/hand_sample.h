@@ -27,14 +27,15 @@ struct HandLayout {
 // Owns its record; the view lives as long.
 class HandSample {
  public:
-  // Registers that are not known are 0.
-  HandSample(uint32_t pid, const FullRegisters& registers, std::string_view stack, uint64_t abi = 2) {
+  // Registers that are not known are 0. `cut`: there was no room for more of the stack; otherwise the stack ended.
+  HandSample(uint32_t pid, const FullRegisters& registers, std::string_view stack, uint64_t abi = 2, bool cut = false) {
     RecordBuilder record;
     record.U32(pid).U32(pid).U64(abi);
     for (unsigned perf = 0; abi != 0 && perf < 64; ++perf) {
       if ((kAllRegisters >> perf & 1) != 0) record.U64(registers.ValueOr0(DwarfNumber(perf)));
     }
-    const std::string padded(std::string(stack).append((8 - stack.size() % 8) % 8, '\0'));
+    const size_t spare = cut || stack.empty() ? (8 - stack.size() % 8) % 8 : 8 + (8 - stack.size() % 8) % 8;
+    const std::string padded(std::string(stack).append(spare, '\0'));
     record.U64(padded.size());
     if (!padded.empty()) record.Raw(padded).U64(stack.size());
     bytes_ = record.Finish(RecordType::kSample, 2);
