@@ -163,6 +163,7 @@ void Processes::OnExit(const ExitRecord& exit) {
 
 void Processes::Forget(uint32_t pid) {
   last_ = nullptr;
+  ++changes_;
   processes_.erase(pid);
 }
 
@@ -172,6 +173,7 @@ Processes::Process& Processes::ProcessOf(uint32_t pid) {
   process.epoch = ++epochs_;
   if (process.life == 0) process.life = process.epoch;
   last_ = nullptr;
+  ++changes_;
   return process;
 }
 

@@ -45,8 +45,10 @@ class Processes {
   // Reads the mappings of `pid` from /proc, in place of what was known. Errors: NotFound, PermissionDenied.
   absl::Status AddProcess(pid_t pid);
 
-  // Returns nullptr if nothing is known of the process. Valid until the next Add or AddProcess.
+  // Returns nullptr if nothing is known of the process. Valid until changes() is another number.
   const Process* Find(uint32_t pid);
+  // Returns how often a process was changed or forgotten.
+  uint64_t changes() const { return changes_; }
   // Returns the module of a range of `process`, which has the number `pid`. It is another one than MappedRange::module
   // if the process has inherited memory without a file: such memory is a module of its own in each process, because the
   // processes may put different code there later.
@@ -79,9 +81,10 @@ class Processes {
 
   const std::string proc_;
   std::unordered_map<uint32_t, Process> processes_;
-  std::vector<LateRead> late_;  // In the order of their times.
+  std::vector<LateRead> late_;                      // In the order of their times.
   std::deque<std::pair<uint32_t, uint64_t>> dead_;  // Pid and epoch of ended processes, the oldest first.
   uint64_t epochs_ = 1;                             // 1 is reserved for the owner: the state that never changes.
+  uint64_t changes_ = 0;                            // changes().
   uint32_t last_pid_ = 0;                           // The process of `last_`.
   const Process* last_ = nullptr;
   std::deque<ModuleId> modules_;

@@ -118,16 +118,27 @@ mutant(planted_after_a_call FILE src/unwind/dwarf/live/live_walk.cc TEST unwind_
 mutant(numbers_begin_anew_under_walks FILE src/unwind/dwarf/sampled/walker.cc TEST unwind_dwarf_test CASES "a batch finds the rules*"
        FROM [[(others == 0 || rules_.HasNewGeneration())]] TO [[(others == 0 || rules_.HasNewGeneration() || true)]]
        SAYS "After 65,535 changes of mappings a walk uses the rules of another process.")
-mutant(rules_of_replaced_mappings FILE src/unwind/dwarf/sampled/process_rules.h TEST unwind_dwarf_test CASES "a walk finds the rules of the mappings*"
-       FROM [[    latest_ = {};
-    return processes_.Add(record, layout);]] TO [[    return processes_.Add(record, layout);]]
+mutant(zero_is_always_outermost FILE src/unwind/dwarf/cfi/stack_walk.h TEST unwind_dwarf_test CASES "[bare]"
+       FROM [[    if (code.IsAfterCall(word)) return false;
+  }
+  return true;]] TO [[  }
+  return true;]]
+       SAYS "Stacks that end in the middle, in code without information that counts in rbp, are called complete.")
+mutant(a_cut_stack_has_an_end FILE src/unwind/dwarf/sampled/walker.cc TEST unwind_dwarf_test CASES "[bare]"
+       FROM [[return copy.bytes.size() < copy.reserved;]] TO [[return copy.bytes.size() <= copy.reserved;]]
+       SAYS "Of stacks that exceed the copied bytes some are called complete.")
+mutant(rules_of_replaced_mappings FILE src/proc/processes.cc TEST unwind_dwarf_test CASES "a walk finds the rules of the mappings*"
+       FROM [[process.epoch;
+  last_ = nullptr;
+  ++changes_;]] TO [[process.epoch;
+  last_ = nullptr;]]
        SAYS "After an exec stacks are unwound by the rules of the program before.")
-mutant(rules_of_mappings_read_before FILE src/unwind/dwarf/sampled/process_rules.h TEST unwind_dwarf_test CASES "a walk finds the rules of the mappings*"
-       FROM [[    latest_ = {};
-    return processes_.AddProcess(pid);]] TO [[    return processes_.AddProcess(pid);]]
-       SAYS "Code that was loaded since the latest AddProcess is said not to be mapped.")
+mutant(rules_of_a_forgotten_process FILE src/proc/processes.cc TEST unwind_dwarf_test CASES "a walk finds the rules of the mappings*"
+       FROM [[  ++changes_;
+  processes_.erase(pid);]] TO [[  processes_.erase(pid);]]
+       SAYS "A walk reads the mappings of a process that was forgotten, in memory that was freed.")
 mutant(rules_of_another_pid FILE src/unwind/dwarf/sampled/process_rules.h TEST unwind_dwarf_test CASES "a batch finds the rules*"
-       FROM [[latest_.process == nullptr || latest_pid_ != pid]] TO [[latest_.process == nullptr]]
+       FROM [[latest_changes_ != processes_.changes() || latest_pid_ != pid]] TO [[latest_changes_ != processes_.changes()]]
        SAYS "The stacks of a process are unwound by the rules of another one.")
 mutant(bounds_outlive_the_thread FILE src/unwind/dwarf/live/thread_stack_bounds.cc TEST unwind_dwarf_test CASES "the bounds of a thread that ended*"
        FROM [[  Slot& slot = slots_[base::Mix(thread)]] TO [[  tid = 1;

@@ -28,6 +28,7 @@ uint32_t ProcessRules::GenerationOf(const Process* process) {
 
 void ProcessRules::FindAnew(uint32_t pid) {
   latest_pid_ = pid;
+  latest_changes_ = processes_.changes();
   latest_.process = processes_.Find(pid);
   latest_.generation = GenerationOf(latest_.process);
 }

@@ -32,14 +32,8 @@ class ProcessRules {
   explicit ProcessRules(const std::string& proc);
 
   // As Processes::Add and AddProcess, with their results and errors.
-  bool Add(const RawRecord& record, const SampleLayout& layout) {
-    latest_ = {};
-    return processes_.Add(record, layout);
-  }
-  absl::Status AddProcess(pid_t pid) {
-    latest_ = {};
-    return processes_.AddProcess(pid);
-  }
+  bool Add(const RawRecord& record, const SampleLayout& layout) { return processes_.Add(record, layout); }
+  absl::Status AddProcess(pid_t pid) { return processes_.AddProcess(pid); }
   // A process, and a number for its current mappings, which fits into the cache's keys.
   struct Numbered {
     const Process* process = nullptr;  // Null if nothing is known of it.
@@ -48,10 +42,10 @@ class ProcessRules {
   // Valid until the next Add or AddProcess, and until a call while HasNewGeneration() is false: that may empty the
   // cache and number from 1 again.
   //
-  // Compares the pid with that of the call before. So the processor, which predicts the comparison, does not wait for
+  // Compares the pid with that of the call before. So the processor, which predicts the comparisons, does not wait for
   // the tables of processes before it looks up the first rule of a stack.
   Numbered Find(uint32_t pid) {
-    if (latest_.process == nullptr || latest_pid_ != pid) [[unlikely]]
+    if (latest_changes_ != processes_.changes() || latest_pid_ != pid) [[unlikely]]
       FindAnew(pid);
     return latest_;
   }
@@ -116,7 +110,8 @@ class ProcessRules {
   RuleCache cache_;
   std::array<Generation, 64> generations_{};  // A cache by epoch.
   uint32_t last_generation_ = 0;
-  Numbered latest_;  // Of `latest_pid_`, since the latest Add.
+  Numbered latest_;  // Of `latest_pid_`, at `latest_changes_` of the processes.
+  uint64_t latest_changes_ = UINT64_MAX;
   uint32_t latest_pid_ = 0;
   std::array<AfterCall, size_t{1} << kCallBits> after_calls_{};  // By a hash of the key.
   uint64_t lookups_ = 0, hits_ = 0;                              // Of rules, and of those in the cache.

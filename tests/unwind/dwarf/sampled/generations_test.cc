@@ -63,6 +63,11 @@ class Processes {
     const std::string bytes = record.Finish(RecordType::kMmap2, 2);
     REQUIRE(unwinder_.Add(testing::AsRecord(bytes), SampleLayout(AttrBits{})));
   }
+  void End(uint32_t pid) {
+    RecordBuilder record;
+    const std::string bytes = record.U32(pid).U32(1).U32(pid).U32(1).U64(0).Finish(RecordType::kExit, 2);
+    unwinder_.Add(testing::AsRecord(bytes), SampleLayout(AttrBits{}));
+  }
   Unwinder& unwinder() { return unwinder_; }
   const CodeInFile& code() const { return code_; }
 
@@ -156,6 +161,18 @@ TEST_CASE("a walk finds the rules of the mappings of its time", "[unwinder]") {
       processes.Add(3, 1);
       CHECK(FramesOf(processes.unwinder(), 3, pc, kBytes) == second);
     }
+  }
+  SECTION("until the process was forgotten") {
+    Processes processes;
+    constexpr uint32_t kMany = 3000;
+    for (uint32_t pid = 1; pid <= kMany; ++pid) processes.Add(pid, 0);
+    CHECK(FramesOf(processes.unwinder(), 1, kBase, 64) > 0);
+    processes.End(1);
+    CHECK(FramesOf(processes.unwinder(), 1, kBase, 64) > 0);
+    for (uint32_t pid = 2; pid <= kMany; ++pid) processes.End(pid);
+    const HandSample sample(1, testing::RegistersOf(kBase, kSp), StackOf(kBase, 64));
+    std::array<StackFrame, 8> frames;
+    CHECK(processes.unwinder().Unwind(sample.sample(), frames).end == StackEnd::kNoMapping);
   }
   SECTION("by what the process has mapped") {
     const CodeInFile code;
