@@ -41,7 +41,8 @@ absl::StatusOr<CallStack> StackOf(SessionStacks stacks, bool own_thread) {
   }
   if (hooks == nullptr) {
     return absl::Status(absl::StatusCode::kUnimplemented,
-                        "the component perfkit::dwarf is not linked. Remedy: link it");
+                        absl::StrFormat("SessionStacks::%s: the component perfkit::dwarf is not linked. Remedy: link it",
+                                        stacks == SessionStacks::kDumps ? "kDumps" : "kLive"));
   }
   if (stacks == SessionStacks::kDumps) return CallStack::UserDump(kDumpBytes);
   return CallStack::Live(own_thread ? hooks->brief_live : hooks->live);

@@ -71,6 +71,11 @@ absl::StatusOr<NewFile> CreateAside(const std::string& path) {
     const std::string aside = absl::StrFormat("%s.%d-%d.new", path.substr(0, name + kMaxPrefix), kernel().getpid(), i);
     absl::StatusOr<NewFile> file = NewFile::Create(aside, path, O_EXCL);
     if (file.ok()) return file;
+    if (absl::IsNotFound(file.status())) {
+      return absl::Status(
+          absl::StatusCode::kNotFound,
+          absl::StrFormat("cannot write %s: its folder, '%s', does not exist. Remedy: create it", path, folder));
+    }
     status = absl::Status(file.status().code(),
                           absl::StrFormat("cannot write %s: a new file is made in its folder, '%s', first: %s", path,
                                           folder, std::string(file.status().message())));

@@ -87,7 +87,8 @@ std::string TakeFlag(const Setting& setting, int* argc, char** argv) {
   *argc = static_cast<int>(end - argv);
   if (!list) return "";
   setenv(setting.variable, list->c_str(), 1);
-  return setting.check(*list);
+  const std::string wrong = setting.check(*list);
+  return wrong.empty() ? "" : absl::StrFormat("%s: %s", setting.flag.substr(0, setting.flag.size() - 1), wrong);
 }
 
 }  // namespace
