@@ -19,6 +19,9 @@ constexpr size_t kLookBack = 8;
 constexpr size_t kMaxHeap = 12;
 // Maximum number of times, on average, that each byte of the section is interpreted when all rows are computed.
 constexpr size_t kMaxRuns = 4;
+// Maximum of bytes of a program that is run anew for each frame of its function. The largest one of gcc's compiler has
+// 20 KB.
+constexpr size_t kMaxFullProgram = 128 << 10;
 // Changes of one function whose memory is kept for the next one. Few functions have more.
 constexpr size_t kMaxChanges = 4096;
 
@@ -51,6 +54,7 @@ bool FdeRules::Full(uint64_t address, Reach reach, CfiRow& row) {
   const Function* const function = Find(address, reach);
   Fde fde;
   if (function == nullptr || !records_.FdeAt(index_.OffsetOf(function->slot), fde)) return false;
+  if (fde.program.size() > kMaxFullProgram) return false;
   const uint64_t inside = std::min(address, function->end - 1);
   bool found = false;
   records_.Run(fde, [&](uint64_t, uint64_t end, const CfiRow& at) {

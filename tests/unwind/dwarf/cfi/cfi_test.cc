@@ -299,6 +299,19 @@ TEST_CASE("whole rows say where every register is") {
   CHECK_FALSE(loaded.cfi->Full(0x2000, row));
 }
 
+// Otherwise each frame of a stack could take as long as a file of many megabytes.
+TEST_CASE("a program of more than 128 KiB has no whole rows") {
+  Records records;
+  records.Cie();
+  records.Fde(0x1000, 0x40, testing::kEveryRecipe + std::string(127 << 10, DW_CFA_nop));
+  records.Fde(0x2000, 0x40, testing::kEveryRecipe + std::string(129 << 10, DW_CFA_nop));
+  Loaded loaded(Module(records));
+  unwind::CfiRow row;
+  CHECK(loaded.cfi->Full(0x1000, row));
+  CHECK_FALSE(loaded.cfi->Full(0x2000, row));
+  CHECK(loaded.At(0x2000).kind == RuleKind::kSlow);
+}
+
 TEST_CASE("what is not asked for is not read") {
   const std::string file = Module(TwoFunctions(), {.header = false});
   Cfi cfi(*elf::Image::Parse(testing::BytesOf(file)));
