@@ -1,10 +1,16 @@
 // Unwinding on another thread: the same stacks in the same order, accounting that balances, and an end in the middle.
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <deque>
+#include <filesystem>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -90,6 +96,51 @@ TEST_CASE("what is pushed is unwound in order, as it is without a queue", "[queu
   CHECK_FALSE(queue.Push(stream.records()[7]));  // a thread's name
   CHECK((queue.stats().stopped == 1 && queue.stats().others_lost == 1));
   CheckAccounting(queue.stats());
+}
+
+uint64_t NowNs() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+// The child has another program since its FORK, so what is read of this process may be of a later time.
+TEST_CASE("what is read late of a process is known to later samples of a queue", "[queue][law]") {
+  const pid_t child = fork();
+  if (child == 0) {
+    execl("/bin/sleep", "sleep", "1000", nullptr);
+    _exit(1);
+  }
+  const std::string link = "/proc/" + std::to_string(child) + "/exe";
+  while (std::filesystem::read_symlink(link) == std::filesystem::read_symlink("/proc/self/exe")) usleep(1000);
+  const SampleLayout layout(AttrBits{.sample_type = kSampleTime | testing::HandLayout().fields,
+                                     .regs_user = testing::kAllRegisters,
+                                     .sample_id_all = true});
+  const auto pid = static_cast<uint32_t>(getpid()), forked = static_cast<uint32_t>(child);
+  testing::RecordBuilder fork_record;
+  fork_record.U32(forked).U32(pid).U32(forked).U32(pid).U64(NowNs());
+  const std::string start = fork_record.U32(pid).U32(pid).U64(NowNs()).Finish(RecordType::kFork, 0);
+  UnwindQueue queue(layout);
+  REQUIRE(queue.Push({testing::AsRecord(start)}));
+  for (int i = 0; i < 3; ++i) {
+    testing::RecordBuilder sample;
+    sample.U32(pid).U32(pid).U64(NowNs() + 1'000'000'000'000).U64(2);
+    for (int number = 0; number < std::popcount(testing::kAllRegisters); ++number) {
+      sample.U64(reinterpret_cast<uint64_t>(&qsort));  // Among them the pc.
+    }
+    const std::string bytes = sample.U64(8).U64(0).U64(8).Finish(RecordType::kSample, 2);
+    REQUIRE(queue.Push({testing::AsRecord(bytes)}));
+  }
+  queue.Finish();
+  Unwinder unwinder;
+  int stacks = 0;
+  queue.Run(unwinder, [&](const QueuedStack& stack) {
+    ++stacks;
+    CHECK(stack.stack.end != StackEnd::kNoMapping);
+  });
+  CHECK(stacks == 3);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 TEST_CASE("a full queue gives samples up, keeps room for other records, and counts both", "[queue]") {
