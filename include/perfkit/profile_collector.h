@@ -24,7 +24,7 @@ namespace perfkit {
 
 struct ProfileCollectorOptions {
   // The only process that is sampled; 0 means any number of processes. Set it to getpid() for samplers of this
-  // process's threads: mappings and names of its children are then not kept.
+  // process's threads: mappings and names of its children are then not kept, and the profile has the program's name.
   uint32_t pid = 0;
   // Limits the memory of samples, stacks and addresses, as SessionOptions::memory_bytes; totals stay exact.
   size_t memory_bytes = 64 << 20;
