@@ -26,6 +26,8 @@ enum class RuleKind : uint8_t {
   // x86-64: no information, but the code has just set fp to 0. A frame whose fp is 0 is a root, if no return address is
   // above it; any other one is as with kNone.
   kClearsFp,
+  // No information, but the code is at an entry point, or just after it: a root, unless it was called from there.
+  kEntry,
   // The information is wrong, so the walk ends: libgcc installs a landing pad, and has overwritten saved registers and
   // the return address with those of the function that catches.
   kInstalls,

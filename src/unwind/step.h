@@ -171,7 +171,8 @@ bool Step(const Rule& rule, const Stack& stack, WalkState& at, StackEnd& why) {
       case RuleKind::kSignal: stepped = detail::AdvanceSignal<Machine>(rule, stack, at, why); break;
       case RuleKind::kClearsFp:
       case RuleKind::kNone: stepped = detail::FollowFramePointer<Machine>(stack, at, why); break;
-      case RuleKind::kRoot: why = StackEnd::kRoot; break;
+      case RuleKind::kRoot:
+      case RuleKind::kEntry: why = StackEnd::kRoot; break;
       case RuleKind::kInstalls: why = StackEnd::kNoInfo; break;
       default: why = StackEnd::kNoInfo; break;
     }

@@ -127,6 +127,9 @@ mutant(zero_is_always_outermost FILE src/unwind/dwarf/cfi/stack_walk.h TEST unwi
 mutant(a_cut_stack_has_an_end FILE src/unwind/dwarf/sampled/walker.cc TEST unwind_dwarf_test CASES "[bare]"
        FROM [[return copy.bytes.size() < copy.reserved;]] TO [[return copy.bytes.size() <= copy.reserved;]]
        SAYS "Of stacks that exceed the copied bytes some are called complete.")
+mutant(entry_calls_nothing FILE src/unwind/dwarf/cfi/stack_walk.h TEST unwind_dwarf_test CASES "what the code at the entry*"
+       FROM [[rule.kind == RuleKind::kEntry && IsCalledByEntry(]] TO [[false && IsCalledByEntry(]]
+       SAYS "A function that is right after the entry point is called the root of its stacks.")
 mutant(rules_of_replaced_mappings FILE src/proc/processes.cc TEST unwind_dwarf_test CASES "a walk finds the rules of the mappings*"
        FROM [[process.epoch;
   last_ = nullptr;

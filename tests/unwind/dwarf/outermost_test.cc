@@ -1,17 +1,21 @@
 // Code without call frame information that sets rbp to 0, as the outermost function of a thread or fiber does, and as
-// compilers do with any other register.
+// compilers do with any other register; and code at the entry point of a program.
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "tests/support/skip.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/work.h"
+#include "tests/symbolize/support.h"
 #include "tests/unwind/dwarf/bare_looks.h"
+#include "tests/unwind/dwarf/stepper.h"
 
 namespace perfkit {
 namespace {
@@ -21,6 +25,7 @@ namespace {
 using testing::BareLooks;
 using testing::BareStack;
 using testing::HandSample;
+using testing::ThisMachine;
 
 extern "C" {
 // Calls `function` with rbp 0, on this stack.
@@ -121,6 +126,44 @@ TEST_CASE("code that sets rbp to 0 is not the outermost frame of a stack that wa
     CHECK(found.frames == 1);
     CHECK(found.end == (cut ? StackEnd::kNoInfo : StackEnd::kRoot));
   }
+}
+
+// All of it is in the 64 bytes that may be the code of the entry point, and none has information.
+constexpr char kSmallProgram[] = R"(
+asm(".text; .p2align 6; .globl _start;"
+    "_start: xor %ebp, %ebp; and $-16, %rsp; call 1f; mov $60, %eax; xor %edi, %edi; syscall;"
+    ".p2align 5; 1: call 2f; nop; ret;"
+    ".p2align 4; 2: nop; ret");
+)";
+constexpr uint64_t kDepthEnds[] = {32, 48, 64};  // Of the code of the outermost function and of its callees.
+
+TEST_CASE("what the code at the entry point calls is not the outermost frame", "[bare][stepped]") {
+  const testing::TempFolder folder;
+  const std::string path = folder.path() + "/small";
+  if (!testing::Compile("c++ -static -nostdlib -nostartfiles", kSmallProgram, path)) {
+    SKIP_TEST("there is no compiler here");
+  }
+  testing::Stepper stepper(path, testing::Stepper::Until::kExec);
+  REQUIRE(stepper.ok());
+  Unwinder unwinder;
+  REQUIRE(unwinder.AddProcess(stepper.pid()).ok());
+  const uint64_t entry = stepper.registers().ValueOr0(ThisMachine::kPc);
+  std::vector<StackFrame> frames(8);
+  size_t deepest = 0;
+  do {
+    const testing::FullRegisters registers = stepper.registers();
+    const uint64_t offset = registers.ValueOr0(ThisMachine::kPc) - entry;
+    INFO(offset);
+    const HandSample sample(static_cast<uint32_t>(stepper.pid()), registers,
+                            stepper.Read(registers.ValueOr0(ThisMachine::kSp), 16384));
+    const UnwoundStack stack = unwinder.Unwind(sample.sample(), frames);
+    const auto depth = static_cast<size_t>(std::ranges::upper_bound(kDepthEnds, offset) - std::begin(kDepthEnds)) + 1;
+    CHECK(stack.complete());
+    CHECK(stack.frames == depth);
+    CHECK(stack.guesses == depth - 1);
+    deepest = std::max(deepest, depth);
+  } while (stepper.Step());
+  CHECK(deepest == std::size(kDepthEnds));
 }
 
 #endif

@@ -110,7 +110,9 @@ bool StepToRoot(const Stack& stack, Code& code, WalkState& at) {
     Rule rule;
     if (!stack.Read(end - sizeof(uint64_t), caller.pc)) return false;
     if (!code.IsAfterCall(caller.pc)) continue;
-    if (!code.RuleAt(caller, rule) || rule.kind != RuleKind::kRoot) return false;
+    if (!code.RuleAt(caller, rule) || (rule.kind != RuleKind::kRoot && rule.kind != RuleKind::kEntry)) {
+      return false;
+    }
     at = caller;
     return true;
   }
@@ -141,6 +143,17 @@ bool IsOutermost(const Stack& stack, Code& code, const WalkState& at) {
   return true;
 }
 
+// Returns true if a return address after a call in the code at the entry point is among the words above sp.
+template <class Stack, class Code>
+bool IsCalledByEntry(const Stack& stack, Code& code, const WalkState& at) {
+  WalkState caller{0, 0, 0, 0, false, true};
+  Rule rule;
+  for (uint64_t i = 0; i < kMaxWordsToRoot && stack.Read(at.sp + i * sizeof(uint64_t), caller.pc); ++i) {
+    if (code.IsAfterCall(caller.pc) && code.RuleAt(caller, rule) && rule.kind == RuleKind::kEntry) return true;
+  }
+  return false;
+}
+
 // Steps from a frame by a rule other than kSlow. Without information there are four ways, the first that is possible is
 // taken, and all give guesses: the word at sp, because a leaf that was interrupted may have pushed nothing; the frame
 // pointer, if it leads to a call; the root; the frame pointer.
@@ -148,6 +161,9 @@ template <class Machine, class Stack, class Code>
 bool StepByRule(const Rule& rule, const Stack& stack, Code& code, WalkState& at, StackEnd& why) {
   if (rule.kind == RuleKind::kClearsFp && at.fp == 0 && IsOutermost(stack, code, at)) {
     return why = StackEnd::kRoot, false;
+  }
+  if (rule.kind == RuleKind::kEntry && IsCalledByEntry(stack, code, at)) {
+    return StepByRule<Machine>(Rule(), stack, code, at, why);
   }
   const bool no_info = rule.kind == RuleKind::kNone || rule.kind == RuleKind::kClearsFp;
   uint64_t top = 0;

@@ -97,7 +97,7 @@ class LiveCode {
 
   // Returns the rule of an address that is not cached.
   PERFKIT_IN_HANDLER Rule RuleIn(const LiveModule& module, uint64_t address) const {
-    if (module.entry.Holds(address - module.bias)) return {.kind = RuleKind::kRoot};
+    if (module.entry.Holds(address - module.bias)) return {.kind = RuleKind::kEntry};
     if (module.Installs(address - module.bias)) return {.kind = RuleKind::kInstalls};
     const Rule rule = module.rules.At(address - module.bias);
     return rule.kind == RuleKind::kNone ? RuleByCode(CodeAround(address), address) : rule;

@@ -81,7 +81,7 @@ class CodeModule {
   }
   // Returns the rule of code that is in no function with information; `rule` is that of padding.
   Rule WithoutFunction(uint64_t offset, uint64_t address, const Rule& rule, bool may_be_planted) {
-    if (entry_.Holds(address)) return {.kind = RuleKind::kRoot};
+    if (entry_.Holds(address)) return {.kind = RuleKind::kEntry};
     const CodeWindow code = CodeAround(offset);
     if (may_be_planted && cfi_->IsFunctionBegin(address + 1) &&
         FindCallBefore(code, address + 1).kind == CallKind::kNone) {

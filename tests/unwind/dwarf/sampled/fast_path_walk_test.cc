@@ -61,7 +61,7 @@ TEST_CASE("a frame whose words are missing is no root, whatever is put into the 
 
 TEST_CASE("other frames than the root are not written by TakeRoot", "[fast_path]") {
   for (const RuleKind kind : {RuleKind::kNone, RuleKind::kPlt, RuleKind::kSignal, RuleKind::kSlow, RuleKind::kClearsFp,
-                              RuleKind::kInstalls}) {
+                              RuleKind::kEntry, RuleKind::kInstalls}) {
     TwoFrames two;
     FastPathWalk walk = two.AtSecond(kind);
     CHECK_FALSE(walk.LookUp(*two.cache));
