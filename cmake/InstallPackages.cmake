@@ -15,7 +15,7 @@ set(PERFKIT_PACKAGES_FOR_always make ninja-build pkg-config libabsl-dev libdw-de
     libprotozero-dev zlib1g-dev)
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_TESTS catch2 chromium clang cpio device-tree-compiler g++-aarch64-linux-gnu
     g++-mingw-w64-x86-64 g++-riscv64-linux-gnu golang-github-google-pprof-dev golang-go libbenchmark-dev libbenchmark-tools libboost-fiber-dev
-    libdebuginfod1 libgmock-dev libgoogle-perftools4 libgtest-dev libtbb-dev linux-perf musl-tools nlohmann-json3-dev protobuf-compiler python3
+    libclang-rt-dev libdebuginfod1 libgmock-dev libgoogle-perftools4 libgtest-dev libtbb-dev linux-perf musl-tools nlohmann-json3-dev protobuf-compiler python3
     qemu-system-arm qemu-user valgrind wine64)
 set(PERFKIT_PACKAGES_FOR_PERFKIT_BUILD_EXAMPLES fonts-dejavu-core libbullet-dev libimgui-dev libsdl2-dev libsqlite3-dev
     libtbb-dev libzstd-dev)
