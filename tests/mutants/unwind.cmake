@@ -119,11 +119,17 @@ mutant(numbers_begin_anew_under_walks FILE src/unwind/dwarf/sampled/walker.cc TE
        FROM [[(others == 0 || rules_.HasNewGeneration())]] TO [[(others == 0 || rules_.HasNewGeneration() || true)]]
        SAYS "After 65,535 changes of mappings a walk uses the rules of another process.")
 mutant(zero_is_always_outermost FILE src/unwind/dwarf/cfi/stack_walk.h TEST unwind_dwarf_test CASES "[bare]"
-       FROM [[    if (code.IsAfterCall(word)) return false;
-  }
-  return true;]] TO [[  }
-  return true;]]
+       FROM [[    if (code.IsAfterCall(caller.pc)) return false;
+]] TO [[
+]]
        SAYS "Stacks that end in the middle, in code without information that counts in rbp, are called complete.")
+mutant(handler_is_outermost FILE src/unwind/dwarf/cfi/stack_walk.h TEST unwind_dwarf_test CASES "[bare]"
+       FROM [[rule.kind == RuleKind::kSignal) return false;
+  }
+  return false;]] TO [[rule.kind == RuleKind::kInstalls) return false;
+  }
+  return false;]]
+       SAYS "The stack of a handler on a stack of its own is called complete without what the signal interrupted.")
 mutant(a_cut_stack_has_an_end FILE src/unwind/dwarf/sampled/walker.cc TEST unwind_dwarf_test CASES "[bare]"
        FROM [[return copy.bytes.size() < copy.reserved;]] TO [[return copy.bytes.size() <= copy.reserved;]]
        SAYS "Of stacks that exceed the copied bytes some are called complete.")
@@ -184,8 +190,8 @@ mutant(one_stack_is_several FILE src/unwind/dwarf/sampled/stack_stitcher.cc TEST
        FROM [[known_same >= kMany || agreeing >= 2]] TO [[known_same >= kMany || agreeing >= 1]]
        SAYS "Two equal calls of one old stack decide about the callers of one that may be another.")
 mutant(any_caller_is_the_root FILE src/unwind/dwarf/cfi/stack_walk.h TEST unwind_dwarf_test
-       FROM [[    if (!code.RuleAt(caller, rule) || rule.kind != RuleKind::kRoot) return false;]]
-       TO [[    if (!code.RuleAt(caller, rule)) return false;]]
+       FROM [[    if (rule.kind != RuleKind::kRoot && rule.kind != RuleKind::kEntry) return false;
+]] TO [[]]
        SAYS "In code without information, any word after a call is taken for the caller.")
 mutant(zeros_are_a_root FILE src/unwind/step.h TEST unwind_dwarf_test
        FROM [[IsZeroCaller(at) && !may_be_data]] TO [[IsZeroCaller(at)]]

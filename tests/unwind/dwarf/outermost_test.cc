@@ -1,6 +1,8 @@
 // Code without call frame information that sets rbp to 0, as the outermost function of a thread or fiber does, and as
 // compilers do with any other register; and code at the entry point of a program.
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -70,7 +72,7 @@ BareLooks* zero_looks = nullptr;
 
 TEST_CASE("code that sets rbp to 0 is the outermost frame if no return address is above it", "[bare]") {
   if (testing::kSanitized) SKIP_TEST("a sanitizer checks copies of stacks, and interposes contexts");
-  constexpr size_t kStack = 64 << 10, kAbove = 8 << 10, kGuard = 4 << 10;
+  constexpr size_t kStack = 64 << 10, kAbove = 256, kGuard = 4 << 10;
   void* const room = mmap(nullptr, kStack + kGuard, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(room != MAP_FAILED);
   char* const stack = static_cast<char*>(room);
@@ -83,6 +85,18 @@ TEST_CASE("code that sets rbp to 0 is the outermost frame if no return address i
     perfkit_zero_on_stack(TakeZero, top);
     return looks.Same();
   };
+  // As the kernel has it: the address to which a handler returns, in code that no call precedes.
+  struct {
+    void (*handler)(int);
+    unsigned long flags;
+    uint64_t restorer;
+    uint64_t mask;
+  } of_kernel{};
+  struct sigaction action = {}, before = {};
+  action.sa_handler = [](int) {};
+  REQUIRE(sigaction(SIGUSR1, &action, &before) == 0);
+  REQUIRE(syscall(SYS_rt_sigaction, SIGUSR1, nullptr, &of_kernel, sizeof(of_kernel.mask)) == 0);
+  sigaction(SIGUSR1, &before, nullptr);
   const BareStack root = look();
   INFO(root.Describe());
   CHECK(root.stack.complete());
@@ -90,15 +104,20 @@ TEST_CASE("code that sets rbp to 0 is the outermost frame if no return address i
   REQUIRE(root.frames.size() == 2);
   CHECK(root.frames[1].pc == reinterpret_cast<uint64_t>(perfkit_zero_returned));
   const auto caller = reinterpret_cast<uint64_t>(perfkit_zero_returned);  // After a call.
-  for (const size_t at : {size_t{0}, size_t{8}, size_t{512}, kAbove - 8}) {
-    INFO(at);
-    std::memcpy(top + at, &caller, sizeof(caller));
-    const BareStack inside = look();
-    CHECK(inside.stack.end == StackEnd::kNoInfo);
-    CHECK(inside.frames == root.frames);
-    std::memset(top + at, 0, sizeof(caller));
+  for (const uint64_t return_address : {caller, of_kernel.restorer}) {
+    for (const size_t at : {size_t{0}, size_t{8}, kAbove - 8}) {
+      INFO(at);
+      std::memcpy(top + at, &return_address, sizeof(return_address));
+      const BareStack inside = look();
+      CHECK(inside.stack.end == StackEnd::kNoInfo);
+      CHECK(inside.frames == root.frames);
+      std::memset(top + at, 0, sizeof(return_address));
+    }
   }
   CHECK(look().stack.complete());
+  // Too far from the end of the stack.
+  perfkit_zero_on_stack(TakeZero, top - 512);
+  CHECK(looks.Same().stack.end == StackEnd::kNoInfo);
   munmap(room, kStack + kGuard);
 }
 

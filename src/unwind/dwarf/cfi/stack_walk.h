@@ -10,9 +10,8 @@
 //                                                                  to `pc`
 //   bool IsAfterCall(uint64_t address);                            returns true if a call is before `address`, or may
 //                                                                  be in code that can't be read
-//   bool HasStackEnd();                                            returns true if the stack ends where reads fail,
-//   false
-//                                                                  if its rest may not have been copied
+//   bool HasStackEnd();                                            returns false if the stack may go on after the last
+//                                                                  word that can be read
 //   FullRegisters Innermost();                                     returns the registers of the innermost frame
 //
 // If `outer` is not 0, a walk that has filled its room goes on, and overwrites the last `outer` frames in turns:
@@ -110,9 +109,8 @@ bool StepToRoot(const Stack& stack, Code& code, WalkState& at) {
     Rule rule;
     if (!stack.Read(end - sizeof(uint64_t), caller.pc)) return false;
     if (!code.IsAfterCall(caller.pc)) continue;
-    if (!code.RuleAt(caller, rule) || (rule.kind != RuleKind::kRoot && rule.kind != RuleKind::kEntry)) {
-      return false;
-    }
+    if (!code.RuleAt(caller, rule)) return false;
+    if (rule.kind != RuleKind::kRoot && rule.kind != RuleKind::kEntry) return false;
     at = caller;
     return true;
   }
@@ -127,40 +125,46 @@ bool LeadsToCall(const Stack& stack, Code& code, const WalkState& at) {
   return ReadFramePointer(stack, at.sp, at.fp, caller, caller_fp) && code.IsAfterCall(caller);
 }
 
-// How far IsOutermost looks: words of a frame. realpath of musl 1.2.3, which sets rbp to 0 as any other register, has
-// two arrays of 4 KiB.
-constexpr uint64_t kMaxWordsOfFrame = 2048;
+// How many words above sp IsOutermost looks at.
+constexpr uint64_t kMaxWordsAbove = 64;
 
-// Returns true if no return address is above sp. Code that sets fp to 0 is the outermost one only then: compilers use
-// fp for any value.
+// Returns true if the stack ends at most kMaxWordsAbove words above sp, and none of them is a return address: the
+// address after a call, or that of the code which returns from a signal's handler. Programs use fp for any value, so an
+// fp of 0 alone does not mark the outermost frame.
 template <class Stack, class Code>
 bool IsOutermost(const Stack& stack, Code& code, const WalkState& at) {
-  for (uint64_t i = 0; i < kMaxWordsOfFrame; ++i) {
-    uint64_t word = 0;
-    if (!stack.Read(at.sp + i * sizeof(word), word)) return code.HasStackEnd();
-    if (code.IsAfterCall(word)) return false;
+  WalkState caller{0, 0, 0, 0, false, true};
+  Rule rule;
+  for (uint64_t i = 0; i < kMaxWordsAbove; ++i) {
+    if (!stack.Read(at.sp + i * sizeof(uint64_t), caller.pc)) return i > 0 && code.HasStackEnd();
+    if (code.IsAfterCall(caller.pc)) return false;
+    if (code.RuleAt(caller, rule) && rule.kind == RuleKind::kSignal) return false;
   }
-  return true;
+  return false;
 }
 
-// Returns true if a return address after a call in the code at the entry point is among the words above sp.
+// Returns true if a return address in code without information, as that of the entry point, is among the words above
+// sp. Above a program's outermost frame are its arguments.
 template <class Stack, class Code>
 bool IsCalledByEntry(const Stack& stack, Code& code, const WalkState& at) {
   WalkState caller{0, 0, 0, 0, false, true};
   Rule rule;
   for (uint64_t i = 0; i < kMaxWordsToRoot && stack.Read(at.sp + i * sizeof(uint64_t), caller.pc); ++i) {
-    if (code.IsAfterCall(caller.pc) && code.RuleAt(caller, rule) && rule.kind == RuleKind::kEntry) return true;
+    if (!code.IsAfterCall(caller.pc) || !code.RuleAt(caller, rule)) continue;
+    if (rule.kind == RuleKind::kEntry || rule.kind == RuleKind::kNone) return true;
   }
   return false;
 }
 
-// Steps from a frame by a rule other than kSlow. Without information there are four ways, the first that is possible is
-// taken, and all give guesses: the word at sp, because a leaf that was interrupted may have pushed nothing; the frame
-// pointer, if it leads to a call; the root; the frame pointer.
+// Steps from a frame by a rule other than kSlow. A frame of kClearsFp or kEntry is the root, unless a return address
+// above sp says otherwise: then it is as one without information. Without information there are four ways, the first
+// that is possible is taken, and all give guesses: the word at sp, because a leaf that was interrupted may have pushed
+// nothing; the frame pointer, if it leads to a call; the root; the frame pointer.
 template <class Machine, class Stack, class Code>
 bool StepByRule(const Rule& rule, const Stack& stack, Code& code, WalkState& at, StackEnd& why) {
   if (rule.kind == RuleKind::kClearsFp && at.fp == 0 && IsOutermost(stack, code, at)) {
-    return why = StackEnd::kRoot, false;
+    why = StackEnd::kRoot;
+    return false;
   }
   if (rule.kind == RuleKind::kEntry && IsCalledByEntry(stack, code, at)) {
     return StepByRule<Machine>(Rule(), stack, code, at, why);

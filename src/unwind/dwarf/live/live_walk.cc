@@ -69,7 +69,7 @@ class LiveCode {
     return Find(call.target) && IsJumpByMemory(CodeAround(call.target), call.target);
   }
 
-  // As StepToRoot and LeadsToCall need it.
+  // As stack_walk.h needs it.
   PERFKIT_IN_HANDLER bool IsAfterCall(uint64_t address) {
     return Find(address - 1) && FindCallBefore(CodeAround(address - 1), address).kind != CallKind::kNone;
   }

@@ -51,6 +51,8 @@ struct Walker::Code {
   bool RowAt(uint64_t address, CfiRow& row, uint64_t& bias) {
     return walker.rules_.RowAt(walk.process, address, row, bias);
   }
+  // A copy that is shorter than its room may also end at a page that is not present (StackBytes), of an array that was
+  // never written. That is not told from the end of the stack.
   bool HasStackEnd() const {
     const UserStack copy = walk.sample->user_stack();
     return copy.bytes.size() < copy.reserved;
