@@ -71,7 +71,8 @@ absl::StatusOr<NewFile> CreateAside(const std::string& path) {
     const std::string aside = absl::StrFormat("%s.%d-%d.new", path.substr(0, name + kMaxPrefix), kernel().getpid(), i);
     absl::StatusOr<NewFile> file = NewFile::Create(aside, path, O_EXCL);
     if (file.ok()) return file;
-    if (absl::IsNotFound(file.status())) {
+    const bool has_folder = OwnedFd(kernel().open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)).get() >= 0;
+    if (absl::IsNotFound(file.status()) && !has_folder) {
       return absl::Status(
           absl::StatusCode::kNotFound,
           absl::StrFormat("cannot write %s: its folder, '%s', does not exist. Remedy: create it", path, folder));

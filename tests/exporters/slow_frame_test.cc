@@ -60,7 +60,9 @@ TEST_CASE("a slow frame is written by extension, and formats that show none say 
   Profile damaged = profile;
   damaged.samples[0].thread = 99;
   CHECK(refused("/damaged.html", damaged).code() == absl::StatusCode::kInvalidArgument);
-  CHECK(refused("/no/such/folder/hitch.html", profile).code() == absl::StatusCode::kNotFound);
+  const absl::Status no_folder = refused("/no/such/folder/hitch.html", profile);
+  CHECK(no_folder.code() == absl::StatusCode::kNotFound);
+  CHECK_THAT(std::string(no_folder.message()), Catch::EndsWith("/no/such/folder', does not exist. Remedy: create it"));
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 3);
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/strings/str_format.h"
 #include "perfkit/benchmark_region.h"
 #include "perfkit/counter.h"
 #include "perfkit/format.h"
