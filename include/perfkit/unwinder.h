@@ -113,10 +113,10 @@ class Unwinder {
   Unwinder& operator=(Unwinder&&) noexcept;
   ~Unwinder();
 
-  // Adds an MMAP, MMAP2, FORK, EXIT or COMM record; of others, such as samples, takes the time. Requires records in
-  // order of time. Returns true if the record can change what later pcs mean. If the parent in a FORK record is
-  // unknown, reads its mappings in /proc, or if it has ended, those of the child. These may hold only since they were
-  // read: then they are used from the first record on that is later.
+  // Adds an MMAP, MMAP2, FORK, EXIT or COMM record; of other records, such as samples, uses only the time. Requires
+  // records in order of time. Returns true if the record can change what later pcs mean. If the parent in a FORK record
+  // is unknown, reads its mappings in /proc, or if it has ended, those of the child. If one of them has called exec
+  // since the FORK, these apply only to records later than the time at which they were read.
   bool Add(const RawRecord& record, const SampleLayout& layout);
 
   // Replaces the known mappings of process `pid` by its current ones, from /proc. Errors: NotFound if there is no such

@@ -1,8 +1,8 @@
 // Finds the last of several sorted entries that does not begin after an address: the search in every table of ranges.
 //
 // The loop halves the range without a branch on the comparison: the compiler makes a conditional move of it. A branch
-// would be mispredicted every second time. A branch that is predicted has an advantage, too: it reads on at one side
-// before the comparison is done. So both entries that the next step may compare are prefetched.
+// would be mispredicted every second time. With a branch, the processor would load an entry of the next step before
+// the comparison is done. The loop prefetches both candidates instead.
 #pragma once
 
 #include <cstddef>

@@ -216,7 +216,7 @@ class Investigation {
       return Denied("the kernel raises it in its own code, which this process may not watch", kWatchKernel);
     }
     const int without = Try(WithoutKernel(refused_));
-    // The right alone would not help.
+    // The right to watch the kernel would not help.
     if (without == ENOENT) {
       const auto missing = ExplainMissing();
       return missing ? missing : sys::UsualExplanation(sys::PerfCall::kOpen, ENOENT);

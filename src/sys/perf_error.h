@@ -26,7 +26,7 @@ struct Explanation {
 };
 absl::Status PerfError(PerfCall call, int error, std::string_view asked, const Explanation& explanation,
                        const Rights& rights);
-// Returns what the errno alone says; nullopt if that is nothing.
+// Returns the usual cause and remedy of `error`; nullopt if the table has none.
 std::optional<Explanation> UsualExplanation(PerfCall call, int error);
 
 // Returns the errno that such a Status quotes; 0 if it quotes none.

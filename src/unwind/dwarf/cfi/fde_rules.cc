@@ -19,8 +19,8 @@ constexpr size_t kLookBack = 8;
 constexpr size_t kMaxHeap = 12;
 // Maximum number of times, on average, that each byte of the section is interpreted when all rows are computed.
 constexpr size_t kMaxRuns = 4;
-// Maximum of bytes of a program that is run anew for each frame of its function. The largest one of gcc's compiler has
-// 20 KB.
+// Maximum size, in bytes, of an FDE's program for Full, which interprets it at each call. The largest one of gcc's
+// compiler has 20 KB.
 constexpr size_t kMaxFullProgram = 128 << 10;
 // Changes of one function whose memory is kept for the next one. Few functions have more.
 constexpr size_t kMaxChanges = 4096;

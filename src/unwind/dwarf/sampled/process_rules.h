@@ -42,8 +42,8 @@ class ProcessRules {
   // Valid until the next Add or AddProcess, and until a call while HasNewGeneration() is false: that may empty the
   // cache and number from 1 again.
   //
-  // Compares the pid with that of the call before. So the processor, which predicts the comparisons, does not wait for
-  // the tables of processes before it looks up the first rule of a stack.
+  // Keeps the result for the latest pid: the processor predicts the comparisons, and does not wait for the tables of
+  // processes before it looks up the first rule of a stack.
   Numbered Find(uint32_t pid) {
     if (latest_changes_ != processes_.changes() || latest_pid_ != pid) [[unlikely]]
       FindAnew(pid);

@@ -54,7 +54,7 @@ bool UnwindLoop::TakeBatch(Unwinder& unwinder) {
       if (!batch_.empty()) break;  // It belongs to the next batch.
       unwinder.Add(*record, layout_);
     } else if (const std::optional<Sample> sample = Sample::Parse(*record, layout_)) {
-      if (batch_.empty()) unwinder.Add(*record, layout_);  // For its time.
+      if (batch_.empty()) unwinder.Add(*record, layout_);  // For its time. The others of a batch are little later.
       batch_.push_back({*record, *sample});
     } else {
       Add(malformed_);

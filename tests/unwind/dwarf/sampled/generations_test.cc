@@ -35,7 +35,7 @@ struct CodeInFile {
       for (int i = 0; i < info->dlpi_phnum; ++i) {
         const auto& header = info->dlpi_phdr[i];
         if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
-        *static_cast<CodeInFile*>(code) = {header.p_offset, header.p_filesz / kPage * kPage};
+        *static_cast<CodeInFile*>(code) = {header.p_offset / kPage * kPage, header.p_filesz / kPage * kPage};
       }
       return 1;
     };

@@ -1,7 +1,7 @@
 // Unwinding on another thread: the same stacks in the same order, accounting that balances, and an end in the middle.
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -19,6 +19,7 @@
 #include "src/unwind/dwarf/sampled/record_queue.h"
 #include "tests/support/allocations.h"
 #include "tests/support/measurement.h"
+#include "tests/support/work.h"
 #include "tests/unwind/dwarf/sampled/hand_sample.h"
 
 namespace perfkit {
@@ -98,16 +99,12 @@ TEST_CASE("what is pushed is unwound in order, as it is without a queue", "[queu
   CheckAccounting(queue.stats());
 }
 
-uint64_t NowNs() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
 // The child has another program since its FORK, so what is read of this process may be of a later time.
 TEST_CASE("what is read late of a process is known to later samples of a queue", "[queue][law]") {
   const pid_t child = fork();
+  REQUIRE(child >= 0);
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     execl("/bin/sleep", "sleep", "1000", nullptr);
     _exit(1);
   }
@@ -118,13 +115,13 @@ TEST_CASE("what is read late of a process is known to later samples of a queue",
                                      .sample_id_all = true});
   const auto pid = static_cast<uint32_t>(getpid()), forked = static_cast<uint32_t>(child);
   testing::RecordBuilder fork_record;
-  fork_record.U32(forked).U32(pid).U32(forked).U32(pid).U64(NowNs());
-  const std::string start = fork_record.U32(pid).U32(pid).U64(NowNs()).Finish(RecordType::kFork, 0);
+  fork_record.U32(forked).U32(pid).U32(forked).U32(pid).U64(testing::NowNs());
+  const std::string start = fork_record.U32(pid).U32(pid).U64(testing::NowNs()).Finish(RecordType::kFork, 0);
   UnwindQueue queue(layout);
   REQUIRE(queue.Push({testing::AsRecord(start)}));
   for (int i = 0; i < 3; ++i) {
     testing::RecordBuilder sample;
-    sample.U32(pid).U32(pid).U64(NowNs() + 1'000'000'000'000).U64(2);
+    sample.U32(pid).U32(pid).U64(testing::NowNs() + 1'000'000'000'000).U64(2);
     for (int number = 0; number < std::popcount(testing::kAllRegisters); ++number) {
       sample.U64(reinterpret_cast<uint64_t>(&qsort));  // Among them the pc.
     }
