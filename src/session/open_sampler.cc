@@ -41,8 +41,7 @@ absl::StatusOr<CallStack> StackOf(SessionStacks stacks, bool own_thread) {
   }
   if (hooks == nullptr) {
     return absl::Status(absl::StatusCode::kUnimplemented,
-                        absl::StrFormat("SessionStacks::%s: the component perfkit::dwarf is not linked. Remedy: link it",
-                                        stacks == SessionStacks::kDumps ? "kDumps" : "kLive"));
+                        "the component perfkit::dwarf is not linked. Remedy: link it");
   }
   if (stacks == SessionStacks::kDumps) return CallStack::UserDump(kDumpBytes);
   return CallStack::Live(own_thread ? hooks->brief_live : hooks->live);
@@ -156,9 +155,13 @@ OpenedSampler Describe(const SamplerOptions& options, Sampler sampler) {
   return {std::move(sampler), options.stack.kind, std::move(events), std::move(sampled), {}, {}};
 }
 
-// Returns `error`, in words of the session's own options if it is about the memory of a flight recorder's rings
-// (SamplerRings::ChooseSize): a session has no SamplerOptions, and chooses its rings itself.
+// Returns `error`, with the stacks that were asked for if their component is missing; in words of the session's own
+// options if it is about the memory of a flight recorder's rings (SamplerRings::ChooseSize): a session has no
+// SamplerOptions, and chooses its rings itself.
 absl::Status InOwnWords(const SessionOptions& options, absl::Status error) {
+  if (absl::IsUnimplemented(error)) {
+    return absl::Status(error.code(), absl::StrFormat("stacks \"%s\": %s", NameOf(options.stacks), error.message()));
+  }
   const bool is_memory = error.message().find("rings of one page each") != std::string_view::npos;
   if (options.mode != RingMode::kOverwrite || !absl::IsResourceExhausted(error) || !is_memory) return error;
   return absl::Status(absl::StatusCode::kResourceExhausted,
