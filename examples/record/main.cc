@@ -176,10 +176,12 @@ int main(int argc, char** argv) {
   }
   std::signal(SIGINT, [](int) { g_interrupted = 1; });
   std::atomic<bool> stop{false};
+  std::string corpus;
   std::thread demo;
   if (options.demo()) {
+    corpus = workload::ReadCorpus(kCorpusBytes);  // Not in the profile: from a slow disk that takes seconds.
     const int workers = options.workers > 0 ? options.workers : static_cast<int>(std::thread::hardware_concurrency());
-    demo = std::thread([&stop, workers] { record::CompressUntil(stop, workload::ReadCorpus(kCorpusBytes), workers); });
+    demo = std::thread([&stop, &corpus, workers] { record::CompressUntil(stop, corpus, workers); });
   }
   const int code = Run(options, child);
   stop = true;
