@@ -28,6 +28,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -222,11 +223,15 @@ int main(int argc, char** argv) {
   }
   FILE* const notes = fopen(options.notes, "we");
   if (notes == nullptr) fprintf(stderr, "runner: cannot write %s: %s\n", options.notes, strerror(errno));
+  // The program may be one of the system's, with a script of this project: the runner is among what was built.
+  const std::string runner = std::filesystem::read_symlink("/proc/self/exe");
+  const bool reached = options.uid == 0 || CanReach(options.uid, runner.c_str());
+  const char* const needed = reached ? options.program[0] : runner.c_str();
   int code;
   if (options.uid != 0 && geteuid() != 0) {
     code = SkipAll(notes, "needs root to become another user; this run is an ordinary user's already");
-  } else if (options.uid != 0 && !CanReach(options.uid, options.program[0])) {
-    code = SkipAll(notes, "user " + std::to_string(options.uid) + " cannot reach " + options.program[0]);
+  } else if (options.uid != 0 && !CanReach(options.uid, needed)) {
+    code = SkipAll(notes, "user " + std::to_string(options.uid) + " cannot reach " + needed);
   } else {
     code = Run(options, notes);
   }
