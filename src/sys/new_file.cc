@@ -1,6 +1,7 @@
 // Writes a file beside its destination and renames it. Each error names the file.
 #include "src/sys/new_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
@@ -60,6 +61,11 @@ absl::StatusOr<Destination> Resolve(const std::string& path) {
   return Destination{.path = path, .fd = std::move(fd)};
 }
 
+bool IsMissing(const std::string& folder) {
+  const OwnedFd fd(kernel().open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return !fd && errno == ENOENT;
+}
+
 // Creates a file beside `path` with an unused name: two programs may write the same file at once.
 absl::StatusOr<NewFile> CreateAside(const std::string& path) {
   constexpr int kAttempts = 100;
@@ -71,8 +77,7 @@ absl::StatusOr<NewFile> CreateAside(const std::string& path) {
     const std::string aside = absl::StrFormat("%s.%d-%d.new", path.substr(0, name + kMaxPrefix), kernel().getpid(), i);
     absl::StatusOr<NewFile> file = NewFile::Create(aside, path, O_EXCL);
     if (file.ok()) return file;
-    const bool has_folder = OwnedFd(kernel().open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)).get() >= 0;
-    if (absl::IsNotFound(file.status()) && !has_folder) {
+    if (absl::IsNotFound(file.status()) && IsMissing(folder)) {
       return absl::Status(
           absl::StatusCode::kNotFound,
           absl::StrFormat("cannot write %s: its folder, '%s', does not exist. Remedy: create it", path, folder));
