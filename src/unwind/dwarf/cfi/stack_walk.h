@@ -166,17 +166,15 @@ bool StepByRule(const Rule& rule, const Stack& stack, Code& code, WalkState& at,
     why = StackEnd::kRoot;
     return false;
   }
-  if (rule.kind == RuleKind::kEntry && IsCalledByEntry(stack, code, at)) {
-    return StepByRule<Machine>(Rule(), stack, code, at, why);
-  }
-  const bool no_info = rule.kind == RuleKind::kNone || rule.kind == RuleKind::kClearsFp;
+  const bool is_called = rule.kind == RuleKind::kEntry && IsCalledByEntry(stack, code, at);
+  const bool no_info = rule.kind == RuleKind::kNone || rule.kind == RuleKind::kClearsFp || is_called;
   uint64_t top = 0;
   if (!Machine::kLinkRegister && no_info && at.interrupted && stack.Read(at.sp, top) && code.IsCallOf(top, at.pc)) {
     at = {top, at.sp + 8, at.fp, 0, false, true};
     return true;
   }
   if (!Machine::kLinkRegister && no_info && !LeadsToCall(stack, code, at) && StepToRoot(stack, code, at)) return true;
-  return Step<Machine>(rule, stack, at, why);
+  return Step<Machine>(no_info ? Rule() : rule, stack, at, why);
 }
 
 // Steps to the caller with all registers that can be recovered.
