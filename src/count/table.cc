@@ -80,7 +80,9 @@ void AppendLine(std::string* out, const Widths& widths, const Cells& cells) {
 }  // namespace
 
 std::string_view WhyNone(const Count& count) {
-  if (count.validity.has(Validity::kOtherThread)) return "was read on another thread than it counts";
+  if (count.validity.has(Validity::kOtherThread)) {
+    return "was read on another thread than it counts (ThreadSlots counts each)";
+  }
   if (!count.validity.counted()) return "not counted";
   return "never was on a counter";
 }

@@ -41,7 +41,7 @@ TEST_CASE("format: no number is never a 0") {
   const std::vector<TableRow> rows = {{"a", stray, "", 1, ""}, {"b", starved, "", 1, ""}, {"c", Count{}, "", 1, ""}};
   const std::string text = FormatRows(rows, 1000);
   CHECK(text ==
-        "         n/a   a                 # was read on another thread than it counts\n"
+        "         n/a   a                 # was read on another thread than it counts (ThreadSlots counts each)\n"
         "         n/a   b                 # never was on a counter\n"
         "         n/a   c                 # not counted\n");
 }

@@ -49,12 +49,13 @@ TEST_CASE("metric: counts are in their events' units", "[metric]") {
 TEST_CASE("metric: a part that was not counted is told, and is never 0", "[metric]") {
   const Counts counts = {
       {"a", Plain(4)}, {"b", Count{}, 1, "no PMU"}, {"c", Count{}}, {"d", Plain(0, Validity::kOtherThread)}};
-  for (const auto& [text, reason] :
-       std::vector<std::pair<std::string, std::string>>{{"a + b", "b: no PMU"},
-                                                        {"0 * b + a", "b: no PMU"},
-                                                        {"a / c", "c: not counted"},
-                                                        {"a / d", "d: was read on another thread than it counts"},
-                                                        {"a / e", "e: not among the counted events"}}) {
+  const std::vector<std::pair<std::string, std::string>> reasons = {
+      {"a + b", "b: no PMU"},
+      {"0 * b + a", "b: no PMU"},
+      {"a / c", "c: not counted"},
+      {"a / d", "d: was read on another thread than it counts (ThreadSlots counts each)"},
+      {"a / e", "e: not among the counted events"}};
+  for (const auto& [text, reason] : reasons) {
     const MetricValue value = Value(text, counts);
     INFO(text);
     CHECK_FALSE(value.has_value());
