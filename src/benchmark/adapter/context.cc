@@ -62,8 +62,7 @@ std::string DescribeCounters() {
   for (const adapter::WantedMetric& wanted : choice.metrics) {
     line += "; " + (wanted.metric ? wanted.metric->text() : MissingText(wanted.name, wanted.why_not));
   }
-  // `wrong` ends with where names are documented, in brackets; the reasons above leave that out.
-  return line + choice.wrong.substr(std::min(choice.wrong.find(" ("), choice.wrong.size()));
+  return line;
 }
 
 std::string FromEnvironment(const Setting& setting, const char* otherwise) {
@@ -102,7 +101,7 @@ BenchmarkContext DescribeBenchmarks(bool pauses_seen) {
           .counters = DescribeCounters(),
           .pauses = pauses_seen ? "excluded from all counts, as from the times"
                                 : "counted too, because this program is not linked with -Wl,--wrap of PauseTiming (the "
-                                  "CMake target perfkit::benchmark does that)"};
+                                  "CMake target perfkit::benchmark and pkg-config do that)"};
 }
 
 std::string CheckBenchmarkCounters(const std::string& list) { return adapter::Choose(list).wrong; }
