@@ -1,6 +1,6 @@
 // Matchers that assert on what code costs, for Catch2 (v2, v3) and GoogleTest.
 //
-// Include the framework first; without one, the linker reports perfkit::detail::Report as undefined.
+// Include the framework first; otherwise perfkit::detail::ReportNeedsAFramework_IncludeItFirst is undefined.
 //
 //   using namespace perfkit;
 //   using namespace perfkit::event;
@@ -164,7 +164,7 @@ void SayToFramework(const Properties& properties);
 void SkipInFramework(const std::string& why, const TestLine& at);
 
 // Reports the verdict to the framework. Returns true if the check counts as passed.
-bool Report(const Verdict& verdict, const Properties& properties, const TestLine& at);
+bool ReportNeedsAFramework_IncludeItFirst(const Verdict& verdict, const Properties& properties, const TestLine& at);
 
 std::string PathBeside(const char* source_file);
 
@@ -198,7 +198,7 @@ class CostMatcher {
   bool match(const Subject& subject) const {
     const Verdict verdict = Check(subject);
     why_ = verdict.why;
-    return detail::Report(verdict, detail::PropertiesOf(subject), at_);
+    return detail::ReportNeedsAFramework_IncludeItFirst(verdict, detail::PropertiesOf(subject), at_);
   }
   std::string toString() const { return "\n" + description_ + (why_.empty() ? "" : "\n" + why_); }
 
@@ -207,7 +207,7 @@ class CostMatcher {
   bool MatchAndExplain(const Subject& subject, std::ostream* out) const {
     const Verdict verdict = Check(subject);
     if (out != nullptr) *out << verdict.why;
-    return detail::Report(verdict, detail::PropertiesOf(subject), at_);
+    return detail::ReportNeedsAFramework_IncludeItFirst(verdict, detail::PropertiesOf(subject), at_);
   }
   void DescribeTo(std::ostream* out) const { *out << description_; }
   void DescribeNegationTo(std::ostream* out) const { *out << "not (" << description_ << ")"; }
@@ -346,7 +346,8 @@ inline void SkipInFramework(const std::string& why, const TestLine& at) {
 #endif
 #endif
 
-inline bool Report(const Verdict& verdict, const Properties& properties, const TestLine& at) {
+inline bool ReportNeedsAFramework_IncludeItFirst(const Verdict& verdict, const Properties& properties,
+                                                 const TestLine& at) {
   SayToFramework(properties);
   if (verdict.outcome != Outcome::kUnmeasurable) return verdict.outcome == Outcome::kPass;
   if (verdict.required) return false;

@@ -96,7 +96,7 @@ TEST_CASE("limits on exact events hold for each repetition", "[judge]") {
   CHECK(JudgeCosts(m, 4, kAllocations).outcome == kF);
   CHECK(JudgeCosts(m, Limit(4, 5), kAllocations).outcome == kP);
   const Verdict fail = JudgeCosts(m, UpTo(4), kAllocations);
-  CHECK(fail.why == "limit up to 4: allocations 4 (exact, made up; least 4, median 4, most 5 of 3)");
+  CHECK(fail.why == "limit up to 4, and a repetition has 5: allocations 4 (exact, made up; least 4, median 4, most 5 of 3)");
 }
 
 TEST_CASE("of a near-exact event the least repetition counts", "[judge]") {

@@ -55,14 +55,15 @@ Verdict Update(const Measurement& measurement, const std::string& name, const st
   return verdict;
 }
 
-Verdict JudgeOne(const Cost& cost, const ByEvent& entry, std::string_view name, Percent tolerance) {
+Verdict JudgeOne(const Cost& cost, const ByEvent& entry, std::string_view name, Percent tolerance,
+                 const std::string& file) {
   if (!cost.measured()) return Unmeasurable(cost.event, cost.unmeasurable);
   const auto event = entry.find(std::string(cost.event.name));
   const std::string backend = BackendOf(cost);
   if (event == entry.end() || !event->second.contains(backend)) {
-    return Unmeasurable(cost.event, absl::StrFormat("baseline '%s' has no number by '%s'. Remedy: run once with "
+    return Unmeasurable(cost.event, absl::StrFormat("baseline '%s' has no number by '%s' in %s. Remedy: run once with "
                                                     "PERFKIT_BASELINE_UPDATE=1",
-                                                    name, backend));
+                                                    name, backend, file));
   }
   const auto was = static_cast<double>(event->second.at(backend));
   double margin = std::abs(was) * tolerance.value / 100;
@@ -98,7 +99,7 @@ Verdict JudgeBaseline(const Measurement& measurement, std::string_view name, Per
   const auto entry = baselines->find(std::string(name));
   Verdict verdict{Outcome::kPass, absl::StrFormat("baseline '%s'", name)};
   for (const Cost& cost : measurement.costs) {
-    verdict = verdict && JudgeOne(cost, entry == baselines->end() ? ByEvent{} : entry->second, name, tolerance);
+    verdict = verdict && JudgeOne(cost, entry == baselines->end() ? ByEvent{} : entry->second, name, tolerance, file);
   }
   return verdict;
 }

@@ -109,8 +109,11 @@ Verdict JudgeCosts(const Measurement& measurement, const Limit& limit, const Lim
   }
   const Interval interval = cost->interval();
   const auto low = static_cast<double>(limit.low), high = static_cast<double>(limit.high);
-  const std::string why = absl::StrFormat("limit %s: %s", LimitText(event.event, limit), cost->ToString());
   // An exact cost whose repetitions differ is an interval too: it fails unless all of it is inside.
+  std::string beyond;
+  if (cost->steady() && interval.low >= low && interval.low <= high && interval.high > high)
+    beyond = ", and a repetition has " + FormatAmount(event.event, std::llround(interval.high));
+  const std::string why = absl::StrFormat("limit %s%s: %s", LimitText(event.event, limit), beyond, cost->ToString());
   if (interval.low >= low && interval.high <= high) return Decide(true, why);
   const bool apart = interval.high < low || interval.low > high;
   if (apart || cost->steady()) return Decide(false, why);

@@ -3,6 +3,7 @@
 // unmeasurable.
 #include <cstdio>
 
+#include "absl/strings/str_replace.h"
 #include "perfkit/testing.h"
 
 namespace perfkit {
@@ -43,7 +44,7 @@ class Tally {
   }
   void Add(const std::string& why) {
     ++count_;
-    const std::string line = "  " + why + "\n";
+    const std::string line = "  " + absl::StrReplaceAll(why, {{"\n", "\n    "}}) + "\n";
     if (reasons_.size() < kMax && reasons_.find(line) == std::string::npos) reasons_ += line;
   }
 
