@@ -44,7 +44,7 @@ absl::Status UnknownFormat(std::string_view path) {
     return absl::Status(
         absl::StatusCode::kUnimplemented,
         absl::StrFormat("cannot write %s: \"%s\" is a format of the component perfkit::exporters, which "
-                        "is not linked. Remedy: link it, or choose an extension of the core's.",
+                        "is not linked. Remedy: link it, or choose one of .folded .callgrind .txt for a whole profile",
                         path, extension));
   }
   std::string extensions;
@@ -65,7 +65,13 @@ absl::Status CannotShow(std::string_view what, std::string_view path, const Prof
   for (const ProfileFormat& other : ProfileFormats()) {
     if (other.*writer != nullptr) extensions += absl::StrFormat(" %s", other.extensions[0]);
   }
-  if (extensions.empty()) extensions = " formats of the component perfkit::exporters, which is not linked";
+  if (extensions.empty()) {
+    return absl::Status(
+        absl::StatusCode::kUnimplemented,
+        absl::StrFormat("cannot write %s: only formats of the component perfkit::exporters show %s, and it is not "
+                        "linked. Remedy: link it",
+                        path, what));
+  }
   return absl::Status(absl::StatusCode::kInvalidArgument,
                       absl::StrFormat("cannot write %s: the format %s does not show %s. Remedy: choose one of%s", path,
                                       format.name, what, extensions));

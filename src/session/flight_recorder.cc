@@ -49,9 +49,8 @@ void FlightRecorder::Describe(Profile& profile, SamplerStats& stats) {
                                     left_out, keep_ns_));
   }
   if (stats.overwritten_until_ns <= profile.from_ns) return;
-  notes.push_back(absl::StrFormat("whole from %d ns on, which is %.3f s before its end: earlier samples of some CPUs "
-                                  "were overwritten",
-                                  profile.accounting.whole_from_ns,
+  notes.push_back(absl::StrFormat("whole for its last %.3f s (ProfileAccounting::whole_from_ns): earlier samples of "
+                                  "some CPUs were overwritten",
                                   static_cast<double>(profile.to_ns - profile.accounting.whole_from_ns) / 1e9));
 }
 

@@ -2,11 +2,17 @@
 #include "src/session/live_ends.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_format.h"
 #include "src/session/stack_table.h"
 
 namespace perfkit::session {
+namespace {
+
+std::string Stacks(uint64_t count) { return absl::StrFormat("%d stack%s", count, count == 1 ? "" : "s"); }
+
+}  // namespace
 
 std::span<const StackFrame> LiveEnds::Take(const LiveStack& stack, std::span<StackFrame> room) {
   size_t count = stack.CopyTo(room.first(room.empty() ? 0 : room.size() - 1));
@@ -26,15 +32,14 @@ std::span<const StackFrame> LiveEnds::Take(const LiveStack& stack, std::span<Sta
 void LiveEnds::AddNotes(std::vector<std::string>& notes) const {
   if (not_ready_ != 0) {
     notes.push_back(
-        absl::StrFormat("%d stacks of the first milliseconds end at modules whose unwind tables were still "
-                        "to be built",
-                        not_ready_));
+        absl::StrFormat("%s of the first milliseconds %s at modules whose unwind tables were still to be built",
+                        Stacks(not_ready_), not_ready_ == 1 ? "ends" : "end"));
   }
   if (left_out_ != 0) {
     notes.push_back(
-        absl::StrFormat("%d stacks are too deep for a record, and have '[frames left out]' between their inner and "
-                        "their outer calls: the deepest has %d calls",
-                        left_out_, max_calls_));
+        absl::StrFormat("%s too deep for a record, with '[frames left out]' between inner and outer calls: the deepest "
+                        "has %d calls",
+                        Stacks(left_out_), max_calls_));
   }
   if (limited_ != 0) {
     notes.push_back(absl::StrFormat("%d stacks have more calls than were looked for, and end without their root",

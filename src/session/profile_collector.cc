@@ -55,7 +55,8 @@ std::string DescribeStacks(CallStack::Kind kind) {
     case CallStack::Kind::kUserDump: break;
   }
   if (HasStackHooks()) return "stacks: dumps";
-  return "no stacks by dumps: the component perfkit::dwarf is not linked. Remedy: link it, or sample frame pointers";
+  return "no stacks by dumps: the component perfkit::dwarf is not linked. Remedy: link it, by its CMake target or pkg-config, or "
+         "sample frame pointers";
 }
 
 // Returns notes that say why code has no names.

@@ -51,6 +51,14 @@ TEST_CASE("an extension that no format has is refused with those that there are"
   CHECK(FilesIn(folder) == 0);
 }
 
+TEST_CASE("a slow frame is shown by exporters only, and without them the remedy is to link them", "[profile][writer]") {
+  const TempFolder folder;
+  const absl::Status text = WriteSlowFrame(SampleProfile(), SlowFrame{}, folder.path() + "/hitch.txt");
+  CHECK(text.code() == absl::StatusCode::kUnimplemented);
+  CHECK_THAT(std::string(text.message()), Catch::Contains("perfkit::exporters") && Catch::EndsWith("Remedy: link it"));
+  CHECK(FilesIn(folder) == 0);
+}
+
 TEST_CASE("a difference is a file of text, and no other format of the core's shows one", "[profile][writer]") {
   const TempFolder folder;
   const auto difference = Difference(SampleProfile(), SampleProfile());

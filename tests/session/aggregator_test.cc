@@ -219,7 +219,7 @@ TEST_CASE("stacks that end where tables were still to be built are parts, and a 
   REQUIRE(profile.samples.size() == 1);
   CHECK(profile.samples[0].quality == StackQuality::kPart);
   REQUIRE(profile.accounting.notes.size() == 1);
-  CHECK(profile.accounting.notes[0].starts_with("1 stacks of the first milliseconds"));
+  CHECK(profile.accounting.notes[0].starts_with("1 stack of the first milliseconds ends "));
 }
 
 TEST_CASE("batches have the samples of threads that are summed up later", "[aggregator]") {

@@ -85,7 +85,7 @@ TEST_CASE("a flight recorder says from when on it is whole", "[session][flight_r
   CHECK(CountFrom(TimesIn(*profile), whole_ns) >= CountFrom(times, whole_ns));
   CHECK(CountFrom(times, 0) > profile->samples.size());
   CHECK(std::ranges::any_of(profile->accounting.notes,
-                            [](const std::string& note) { return note.starts_with("whole from "); }));
+                            [](const std::string& note) { return note.starts_with("whole for its last "); }));
   if (!snapshot) return;
   // The next profile begins after the snapshot. Making that one took faults, too; the rings have room for later ones.
   const std::vector<uint64_t> later = TimedFaults(10);
