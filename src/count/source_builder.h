@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -59,7 +60,10 @@ class SourceBuilder {
   absl::Status ExplainKernelSide(size_t i, const absl::Status& status) const;
 
   absl::Status NoSuchPath(size_t i, ReadPath path) const {
-    return absl::UnavailableError(absl::StrFormat("%s: it cannot be read by %s", Asked(i), ReadPathName(path)));
+    const std::string_view remedy =
+        options_.only_path ? ". Remedy: leave CounterOptions::only_path empty, and another way is chosen" : "";
+    return absl::UnavailableError(
+        absl::StrFormat("%s: it cannot be read by %s%s", Asked(i), ReadPathName(path), remedy));
   }
   absl::Status CheckOwnThread(size_t i) const;
   open::OpenRequest RequestFor(size_t i) const;

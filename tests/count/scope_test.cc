@@ -76,6 +76,8 @@ TEST_CASE("scope: the table of a real set names every event") {
       CounterSet::Open({"task-clock", "page-faults", "instructions"}, Target::ThisThread(), {.require_all = false});
   REQUIRE(set.ok());
   ScopeTotals total;
+  const std::string before = FormatTable(*set, total);
+  CHECK(before.find("page-faults       # no scope has ended yet") != std::string::npos);
   {
     CounterScope scope(*set, total);
     testing::FreshPages(10).Touch(0, 10);
