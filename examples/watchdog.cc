@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <mutex>
+#include <string>
 #include <thread>
 
 int main() {
@@ -18,7 +19,8 @@ int main() {
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const auto threads = perfkit::BlockedThreads();
-  if (progress == 0) printf("%s", threads.ok() ? perfkit::FormatBlockedThreads(*threads).c_str() : "no /proc\n");
+  const std::string text = threads.ok() ? perfkit::FormatBlockedThreads(*threads) : threads.status().ToString() + "\n";
+  if (progress == 0) fputs(text.c_str(), stdout);
   mutex.unlock();
   worker.join();
 }

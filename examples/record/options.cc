@@ -177,7 +177,10 @@ std::string Unknown(std::string_view word) {
       if (!name.empty() && Distance(word, name) < Distance(word, nearest)) nearest = name;
     }
   }
-  return "unknown option '" + std::string(word) + "'; did you mean '" + std::string(nearest) + "'?";
+  std::string text = "unknown option '" + std::string(word) + "'";
+  // With more typing errors than in each third letter, it is another word.
+  if (3 * Distance(word, nearest) > std::max(word.size(), size_t{6})) return text + "; record --help lists all";
+  return text + "; did you mean '" + std::string(nearest) + "'?";
 }
 
 const Known* Find(std::string_view name) {

@@ -93,7 +93,7 @@ absl::Status ForwardTo(const Forward& forward, const char* path) {
     return absl::Status(
         absl::StatusCode::kNotFound,
         absl::StrFormat("ITT tasks by %s: it cannot be loaded: %s. Remedy: install libperfkit_itt.so where the dynamic "
-                        "linker finds it, or pass its path.",
+                        "linker finds it, pass its path, or set INTEL_LIBITTNOTIFY64 to it.",
                         name, library.error()));
   }
   if (absl::Status status = CheckNoOther(library, name); !status.ok()) return status;

@@ -58,7 +58,7 @@ TEST_CASE("a wrong option is answered with the nearest one", "[record]") {
   CHECK(run.exit_code == 2);
   CHECK(Says(run, "'--durration'; did you mean '--duration'?"));
   CHECK(Says(Record("--call-grph fp"), "did you mean '--call-graph'?"));
-  CHECK(Says(Record("-x"), "unknown option '-x'"));
+  CHECK(Says(Record("--seconds 3"), "unknown option '--seconds'; record --help lists all"));
 }
 
 TEST_CASE("values that are none are refused with what is wanted", "[record]") {
