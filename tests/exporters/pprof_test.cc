@@ -11,6 +11,7 @@
 #include "tests/exporters/totals.h"
 #include "tests/profile/sample_profile.h"
 #include "tests/support/allocations.h"
+#include "tests/support/work.h"
 
 namespace perfkit::exporters {
 namespace {
@@ -144,7 +145,7 @@ TEST_CASE("pprof: whichever piece a sink refuses, its status is the writer's", "
 }
 
 TEST_CASE("pprof: what the writer holds is some bytes a sample, not the file", "[exporters][pprof]") {
-  const Profile profile = testing::LargeProfile(100'000);
+  const Profile profile = testing::LargeProfile(testing::kSanitized ? 10'000 : 100'000);
   const int64_t before = testing::bytes_held;
   int64_t most = 0;
   const absl::Status status = WritePprof(profile, {}, [&](std::string_view) {

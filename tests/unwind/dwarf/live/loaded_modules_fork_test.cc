@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "src/unwind/dwarf/live/loaded_modules.h"
+#include "tests/support/work.h"
 
 namespace perfkit::unwind {
 namespace {
@@ -42,7 +43,7 @@ TEST_CASE("a forked child can look at loaded modules, whatever a thread of the p
     }
   });
   int status = 0;
-  for (int i = 0; i < 100 && status == 0; ++i) status = StatusOfChild();
+  for (int i = 0; i < (testing::kSanitized ? 20 : 100) && status == 0; ++i) status = StatusOfChild();
   while (looks == 0) std::this_thread::yield();
   stop = true;
   looking.join();
