@@ -116,7 +116,8 @@ absl::Status Fill(const Parsing& at) {
   if (*pmu) return FillSlashes(at, **pmu);
   const size_t comma = text.find(',');
   if (comma != std::string_view::npos) {
-    return WrongAt(text, text.substr(comma), "',' separates events, and one event was asked for");
+    return WrongAt(text, text.substr(comma),
+                   "',' separates events, and one event was asked for; ParseEventList takes several");
   }
   const size_t colon = text.find(':');
   if (colon != std::string_view::npos) return FillColons(at, text.substr(0, colon), text.substr(colon + 1));
@@ -132,7 +133,8 @@ absl::Status CheckText(std::string_view text) {
   }
   const size_t brace = text.find_first_of("{}");
   if (brace != std::string_view::npos) {
-    return WrongAt(text, text.substr(brace), "braces make a group, and one event was asked for");
+    return WrongAt(text, text.substr(brace),
+                   "braces make a group, and one event was asked for; ParseEventList takes groups");
   }
   const size_t odd = text.find('\0');
   if (odd != std::string_view::npos) return WrongAt(text, text.substr(odd), "a NUL byte");

@@ -109,7 +109,10 @@ class Looker {
     } else if (!maps_.ok()) {
       look.missing = "its callers are not known: " + std::string(maps_.message());
     } else if (look.end != StackEnd::kRoot) {
-      look.missing = absl::StrFormat("its stack ends early: %s", StackEndName(look.end));
+      // Of a sleeping thread only pc and sp are known.
+      const bool no_fp = look.end == StackEnd::kNoProgress;
+      look.missing = absl::StrFormat("its stack ends early: %s%s", StackEndName(look.end),
+                                     no_fp ? ", as where the frame pointer would lead on, which is not known" : "");
     }
   }
 

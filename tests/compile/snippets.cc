@@ -41,8 +41,8 @@ template <class Name>
 }
 
 [[maybe_unused]] size_t InlinedCalls(Symbolizer& symbolizer, CodeLocation location) {
-  const auto frames = symbolizer.Inlined(location);
-  return frames.size();
+  const auto calls = symbolizer.Inlined(location);
+  return calls.size();
 }
 
 [[maybe_unused]] uint64_t LiveCalls(Sampler* sampler, std::map<uint64_t, int>& calls) {

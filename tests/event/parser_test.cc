@@ -193,8 +193,9 @@ TEST_CASE("terms that contradict each other are refused", "[parser][errors]") {
 TEST_CASE("punctuation in the wrong place is pointed at", "[parser][errors]") {
   CHECK(Refusal("msr/tsc") ==
         "event 'msr/tsc', character 4: a '/' without the one that ends the terms: 'pmu/term,term=value/'");
-  CHECK(Refusal("cs,cycles") == "event 'cs,cycles', character 3: ',' separates events, and one event was asked for");
-  CHECK(Refusal("{cs}") == "event '{cs}': braces make a group, and one event was asked for");
+  CHECK(Refusal("cs,cycles") ==
+        "event 'cs,cycles', character 3: ',' separates events, and one event was asked for; ParseEventList takes several");
+  CHECK(Refusal("{cs}") == "event '{cs}': braces make a group, and one event was asked for; ParseEventList takes groups");
   CHECK(Refusal("msr/tsc/x") ==
         "event 'msr/tsc/x', character 9: 'x' is no modifier; modifiers are u k h G H I p pp ppp "
         "P D S W e");
