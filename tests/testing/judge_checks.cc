@@ -354,6 +354,9 @@ TEST_CASE("metrics of noisy events need a machine, and are unmeasurable in their
   CHECK(JudgeMetric(m, "instructions / cycles", {0, 1}, "build-7").outcome == kP);
   CHECK(JudgeMetric(m, "instructions / cycles", {0, 0.1}, "build-7").outcome == kF);
   CHECK(JudgeMetric(m, "instructions / cycles", {0, 1}, "other").outcome == kU);
+  const Measurement without_pmu = Made({Unmeasured(kCycles), Measured(kInstructions, {100, 101})});
+  CHECK(JudgeMetric(without_pmu, "instructions / cycles", {0, 1}).outcome == kF);
+  CHECK(JudgeMetric(without_pmu, "instructions / cycles", {0, 1}, "build-7").outcome == kU);
   Measurement noisy = m;
   for (size_t i = 0; i < 31; ++i) noisy.costs[0].values[i] = static_cast<int64_t>(100 + 10 * i);
   CHECK(JudgeMetric(noisy, "instructions / cycles", {0, 0.4}, "build-7").outcome == kU);

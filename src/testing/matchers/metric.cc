@@ -54,6 +54,16 @@ bool FindCosts(const Metric& metric, const Measurement& measurement, std::vector
   return true;
 }
 
+// Returns the cost of an event of the metric whose limits hold on one machine only, whether it was measured or not: the
+// same check fails everywhere. Returns nullptr if there is none.
+const Cost* FindNoisy(const Metric& metric, const Measurement& measurement) {
+  for (const Cost& cost : measurement.costs) {
+    const bool is_used = std::ranges::find(metric.events(), cost.event.name) != metric.events().end();
+    if (is_used && !detail::MayHaveFixedLimit(cost.event)) return &cost;
+  }
+  return nullptr;
+}
+
 // PERFKIT_REQUIRE may name the metric, or one of its events.
 Verdict UnmeasurableMetric(const Metric& metric, const std::string& reason) {
   EventType named;
@@ -72,14 +82,14 @@ Verdict JudgeMetric(const Measurement& measurement, std::string_view text, Inter
   if (std::isnan(range.low) || std::isnan(range.high)) {
     return {Outcome::kFail, absl::StrFormat("%s: the limit %s is not a number", metric->name(), RangeText(range))};
   }
+  const Cost* const noisy = FindNoisy(*metric, measurement);
+  if (noisy != nullptr && machine.empty()) {
+    return {Outcome::kFail, absl::StrFormat("%s: %s is noisy: name the machine for which the limit holds",
+                                            metric->name(), noisy->event.name)};
+  }
   std::vector<const Cost*> costs;
   Verdict why_not;
   if (!FindCosts(*metric, measurement, costs, why_not)) return why_not;
-  const auto noisy = std::ranges::find_if(costs, [](const Cost* cost) { return !cost->steady(); });
-  if (noisy != costs.end() && machine.empty()) {
-    return {Outcome::kFail, absl::StrFormat("%s: %s is noisy: name the machine for which the limit holds",
-                                            metric->name(), (*noisy)->event.name)};
-  }
   if (!machine.empty() && matchers::ThisMachine() != machine) {
     return UnmeasurableMetric(
         *metric, absl::StrFormat("the limit holds on machine %s, and this is %s", machine, matchers::ThisMachine()));
@@ -92,7 +102,7 @@ Verdict JudgeMetric(const Measurement& measurement, std::string_view text, Inter
   for (const Cost* const cost : costs) why += "; " + cost->ToString();
   const double low = value.value - value.below, high = value.value + value.above;
   if (low >= range.low && high <= range.high) return {Outcome::kPass, why};
-  if (noisy == costs.end() || high < range.low || low > range.high) return {Outcome::kFail, why};
+  if (noisy == nullptr || high < range.low || low > range.high) return {Outcome::kFail, why};
   return UnmeasurableMetric(*metric, absl::StrFormat("too noisy to tell: it lies in %.3g to %.3g; %s", low, high, why));
 }
 
