@@ -38,24 +38,29 @@ bool HasExtension(const ProfileFormat& format, std::string_view path) {
   return false;
 }
 
-absl::Status UnknownFormat(std::string_view path) {
-  for (const std::string_view extension : kExporterExtensions) {
-    if (!path.ends_with(extension)) continue;
-    return absl::Status(
-        absl::StatusCode::kUnimplemented,
-        absl::StrFormat("cannot write %s: \"%s\" is a format of the component perfkit::exporters, which "
-                        "is not linked. Remedy: link it, or choose one of .folded .callgrind .txt for a whole profile",
-                        path, extension));
-  }
+// Returns the extensions of all formats, each after a space.
+std::string Extensions() {
   std::string extensions;
   for (const ProfileFormat& format : ProfileFormats()) {
     for (const std::string_view extension : format.extensions) {
       if (!extension.empty()) extensions += absl::StrFormat(" %s", extension);
     }
   }
+  return extensions;
+}
+
+absl::Status UnknownFormat(std::string_view path) {
+  for (const std::string_view extension : kExporterExtensions) {
+    if (!path.ends_with(extension)) continue;
+    return absl::Status(
+        absl::StatusCode::kUnimplemented,
+        absl::StrFormat("cannot write %s: \"%s\" is a format of the component perfkit::exporters, which "
+                        "is not linked. Remedy: link it, or choose one of%s for a whole profile",
+                        path, extension, Extensions()));
+  }
   return absl::Status(
       absl::StatusCode::kInvalidArgument,
-      absl::StrFormat("cannot write '%s': no format has that extension. Remedy: choose one of%s", path, extensions));
+      absl::StrFormat("cannot write '%s': no format has that extension. Remedy: choose one of%s", path, Extensions()));
 }
 
 // The format does not show `what`, as it has no such `writer`, a member of ProfileFormat.

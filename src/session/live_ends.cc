@@ -42,8 +42,7 @@ void LiveEnds::AddNotes(std::vector<std::string>& notes) const {
                         Stacks(left_out_), max_calls_));
   }
   if (limited_ != 0) {
-    notes.push_back(absl::StrFormat("%d stacks have more calls than were looked for, and end without their root",
-                                    limited_));
+    notes.push_back(absl::StrFormat("%s with more calls than were looked for, without the root", Stacks(limited_)));
   }
 }
 

@@ -40,8 +40,7 @@ absl::StatusOr<CallStack> StackOf(SessionStacks stacks, bool own_thread) {
     case SessionStacks::kDumps: break;
   }
   if (hooks == nullptr) {
-    return absl::Status(absl::StatusCode::kUnimplemented,
-                        "the component perfkit::dwarf is not linked. Remedy: link it, by its CMake target or pkg-config");
+    return absl::Status(absl::StatusCode::kUnimplemented, kNoStackHooks);
   }
   if (stacks == SessionStacks::kDumps) return CallStack::UserDump(kDumpBytes);
   return CallStack::Live(own_thread ? hooks->brief_live : hooks->live);

@@ -12,6 +12,7 @@
 #include "src/session/known_processes.h"
 #include "src/session/open_sampler.h"
 #include "src/session/sampler_accounting.h"
+#include "src/session/stack_hooks.h"
 #include "src/sys/clock.h"
 
 namespace perfkit {
@@ -55,8 +56,7 @@ std::string DescribeStacks(CallStack::Kind kind) {
     case CallStack::Kind::kUserDump: break;
   }
   if (HasStackHooks()) return "stacks: dumps";
-  return "no stacks by dumps: the component perfkit::dwarf is not linked. Remedy: link it, by its CMake target or pkg-config, or "
-         "sample frame pointers";
+  return absl::StrFormat("no stacks by dumps: %s, or sample frame pointers", kNoStackHooks);
 }
 
 // Returns notes that say why code has no names.

@@ -55,4 +55,8 @@ struct StackHooks {
 // target makes the linker look for it.
 extern const StackHooks StackHookTable __attribute__((weak));
 
+// Why there are no stacks if it is not linked, and the remedy. A linker drops a component that only -l names.
+inline constexpr char kNoStackHooks[] =
+    "the component perfkit::dwarf is not linked. Remedy: link it, by its CMake target or pkg-config";
+
 }  // namespace perfkit

@@ -88,7 +88,7 @@ std::string TakeFlag(const Setting& setting, int* argc, char** argv) {
   if (!list) return "";
   setenv(setting.variable, list->c_str(), 1);
   const std::string wrong = setting.check(*list);
-  return wrong.empty() ? "" : absl::StrFormat("%s: %s", setting.flag.substr(0, setting.flag.size() - 1), wrong);
+  return wrong.empty() ? "" : absl::StrFormat("%s: %s", flag, wrong);
 }
 
 }  // namespace
