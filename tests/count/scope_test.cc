@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 #include <random>
+#include <string>
+#include <thread>
 
 #include "perfkit/counter.h"
 #include "perfkit/format.h"
@@ -88,6 +90,25 @@ TEST_CASE("scope: the table of a real set names every event") {
     CHECK(table.find(name) != std::string::npos);
   }
   CHECK((table.find("n/a") != std::string::npos) == !set->reason(2).ok());
+}
+
+TEST_CASE("scope: totals without a number say whether no scope has ended or all ended on other threads") {
+  const auto set = CounterSet::Open({"page-faults"});
+  REQUIRE(set.ok());
+  ScopeTotals total;
+  CHECK(FormatTable(*set, total).ends_with("# no scope has ended yet\n"));
+  Snapshot begin, end;
+  set->Read(begin);
+  std::thread([&] { set->Read(end); }).join();
+  total.Add(*set, begin, end);
+  const std::string crossed = FormatTable(*set, total);
+  CHECK(crossed.find("n/a") != std::string::npos);
+  CHECK(crossed.find("was read on another thread") != std::string::npos);
+  {
+    CounterScope scope(*set, total);
+    testing::FreshPages(10).Touch(0, 10);
+  }
+  CHECK(FormatTable(*set, total).find("n/a") == std::string::npos);
 }
 
 TEST_CASE("scope: a metric of a real set is the arithmetic of its counts", "[metric]") {
