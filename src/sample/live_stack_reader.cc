@@ -68,7 +68,7 @@ void LiveStackReader::Index(const std::vector<Writer>& writers, ring::TimeMerge&
   for (uint32_t i = 0; i < writers.size(); ++i) {
     if (writers[i].event == RingEvent::kTracking) continue;
     const uint32_t number = SignalNumber::Of(writers[i].event, writers[i].tid);
-    if (numbers_.Find(number) == IdTable::kNone) numbers_.Add(number, i);
+    if (numbers_.Find(number) == base::IdTable::kNone) numbers_.Add(number, i);
   }
   for (RingReader& reader : handler_->rings().readers()) merge.Add(reader);
 }
@@ -93,12 +93,12 @@ std::optional<uint32_t> LiveStackReader::Take(const RawRecord& raw, const std::v
   const uint32_t event = SignalNumber::EventOf(number);
   if (event >= plan_.events().size()) return std::nullopt;
   const uint32_t found = numbers_.Find(number);
-  const uint64_t id = found != IdTable::kNone ? writers[found].id : 0;
+  const uint64_t id = found != base::IdTable::kNone ? writers[found].id : 0;
   for (const Field field : {Field::kId, Field::kStreamId, Field::kIdentifier}) {
     const size_t back = plan_.layout().trailer_offset(field);
     if (back != 0) std::memcpy(StackRings::Writable(raw) + raw.size - back, &id, sizeof(id));
   }
-  if (found != IdTable::kNone && !duplicates.Counts(raw, writers[found])) {
+  if (found != base::IdTable::kNone && !duplicates.Counts(raw, writers[found])) {
     ++accounting.event(event).stacks.duplicates;
     return std::nullopt;
   }

@@ -13,10 +13,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "src/base/id_table.h"
 #include "src/ring/time_merge.h"
 #include "src/sample/accounting.h"
 #include "src/sample/duplicate_filter.h"
-#include "src/sample/id_table.h"
 #include "src/sample/live_stack_handler.h"
 #include "src/sample/writer_index.h"
 
@@ -71,7 +71,7 @@ class LiveStackReader {
 
   const Plan& plan_;
   LiveStackHandler::Owner handler_;
-  IdTable numbers_;            // From the numbers of signals to indices of writers.
+  base::IdTable numbers_;      // From the numbers of signals to indices of writers.
   uint64_t without_ring_ = 0;  // Signals without a ring, as of the last PrepareRings.
   // Signals by descriptors do not say whether they are stale. So, by signal number, the ip of the last sample; and by
   // event, the number of stacks whose thread had continued since its sample.

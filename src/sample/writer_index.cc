@@ -29,12 +29,12 @@ Writer WriterIndex::NewWriter(const RingEvent& ring_event, const std::vector<Wri
 }
 
 void WriterIndex::Rebuild(std::initializer_list<const RingSet*> sets, const SamplingLevel& level, uint64_t since_ns) {
-  const IdTable ids_before = std::exchange(ids_, {});
+  const base::IdTable ids_before = std::exchange(ids_, {});
   const std::vector<Writer> before = std::exchange(writers_, {});
   for (const RingSet* const set : sets) {
     for (const RingEvent& ring_event : set->events) {
       const uint32_t at = ids_before.Find(ring_event.id);
-      Add(at != IdTable::kNone ? before[at] : NewWriter(ring_event, before, level, since_ns));
+      Add(at != base::IdTable::kNone ? before[at] : NewWriter(ring_event, before, level, since_ns));
     }
   }
   ChooseStandIn();
@@ -43,15 +43,15 @@ void WriterIndex::Rebuild(std::initializer_list<const RingSet*> sets, const Samp
 }
 
 void WriterIndex::ChooseStandIn() {
-  stand_in_ = IdTable::kNone;
+  stand_in_ = base::IdTable::kNone;
   bool several = false;
   for (uint32_t i = 0; i < writers_.size(); ++i) {
     const uint32_t event = writers_[i].event;
     if (event == RingEvent::kTracking || !plan_.events()[event].shares_samples) continue;
-    several = several || (stand_in_ != IdTable::kNone && writers_[stand_in_].event != event);
+    several = several || (stand_in_ != base::IdTable::kNone && writers_[stand_in_].event != event);
     stand_in_ = i;
   }
-  if (several) stand_in_ = IdTable::kNone;
+  if (several) stand_in_ = base::IdTable::kNone;
 }
 
 void WriterIndex::Retire(const RingEvent& ring_event, uint64_t now_ns) {
@@ -80,7 +80,7 @@ void WriterIndex::ForgetWeights(uint64_t drained_ns) {
 // sampler's ring has that sampler's id, time and stack (do_perf_sw_event). Only this sampler's events write to its
 // rings; if there are several, the sample's counts identify the event.
 const Writer* WriterIndex::ForeignWriterOf(const RawRecord& sample) const {
-  if (stand_in_ != IdTable::kNone) return &writers_[stand_in_];
+  if (stand_in_ != base::IdTable::kNone) return &writers_[stand_in_];
   if (!plan_.layout().has(Field::kRead)) return nullptr;
   const std::optional<Sample> parsed = Sample::Parse(sample, plan_.layout());
   const std::optional<ReadValues> values = parsed ? parsed->read() : std::nullopt;

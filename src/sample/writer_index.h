@@ -12,7 +12,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "src/sample/id_table.h"
+#include "src/base/id_table.h"
 #include "src/sample/plan.h"
 #include "src/sample/ring_set.h"
 #include "src/sample/sample_weight.h"
@@ -60,11 +60,11 @@ class WriterIndex {
   // Returns nullptr if the id is unknown.
   Writer* Find(uint64_t id) {
     const uint32_t found = ids_.Find(id);
-    return found != IdTable::kNone ? &writers_[found] : nullptr;
+    return found != base::IdTable::kNone ? &writers_[found] : nullptr;
   }
   const Writer* Find(uint64_t id) const {
     const uint32_t found = ids_.Find(id);
-    return found != IdTable::kNone ? &writers_[found] : nullptr;
+    return found != base::IdTable::kNone ? &writers_[found] : nullptr;
   }
   // As above, by the id in a record.
   const Writer* WriterOf(const RawRecord& raw) const {
@@ -116,10 +116,10 @@ class WriterIndex {
   uint64_t WeightInOverlap(const Writer& writer, uint64_t time_ns, bool foreign) const;
 
   const Plan& plan_;
-  IdTable ids_;                  // To indices of writers_.
+  base::IdTable ids_;            // To indices of writers_.
   std::vector<Writer> writers_;  // Of the open events, then of the retired ones.
   // The only writer that can have written samples with a foreign id; kNone if there are several.
-  uint32_t stand_in_ = IdTable::kNone;
+  uint32_t stand_in_ = base::IdTable::kNone;
   std::vector<Retired> retired_;  // Oldest first.
   ReplacementOverlap overlap_;
 };

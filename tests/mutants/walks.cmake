@@ -106,8 +106,8 @@ mutant(rings_have_the_new_rate FILE src/sample/sample_weight.h TEST sample_test 
        TO [[]]
        SAYS "After SetRate, samples that are in the rings already represent as much as those of the new rate.")
 mutant(foreign_sample_is_of_the_last_event FILE src/sample/writer_index.cc TEST sample_test CASES "[sampler_walk]~[.heavy]"
-       FROM [[  if (several) stand_in_ = IdTable::kNone;]]
-       TO [[  if (several && stand_in_ == IdTable::kNone) return;]]
+       FROM [[  if (several) stand_in_ = base::IdTable::kNone;]]
+       TO [[  if (several && stand_in_ == base::IdTable::kNone) return;]]
        SAYS "Beside another sampler, samples of one software event are attributed to another.")
 mutant(foreign_clock_is_believed FILE src/sample/ring_drain.h TEST sample_test CASES "[sampler_walk]~[.heavy]"
        FROM [[&& *time <= latest_ns_ ? time]] TO [[&& *time > 0 ? time]]
