@@ -23,8 +23,8 @@ enum class RuleKind : uint8_t {
   kPlt,     // x86-64's lazy PLT: CFA = sp + 8, and 8 more from byte `offset` of the 16-byte entry on.
   kSignal,  // The interrupted code's registers are in the ucontext at sp + offset.
   kSlow,    // Anything else: expressions, a CFA by another register, a register that is saved in a register.
-  // x86-64: no information, but the code has just set fp to 0. A frame whose fp is 0 is a root, if the stack ends near it
-  // and no return address is above it; any other one is as with kNone.
+  // x86-64: no information, but the code has just set fp to 0. A frame whose fp is 0 is a root, if the stack ends near
+  // it and no return address is above it; any other one is as with kNone.
   kClearsFp,
   // No information, but the code is at an entry point, or just after it: a root, unless it was called from there.
   kEntry,
@@ -50,5 +50,13 @@ struct Rule {
   bool operator==(const Rule&) const = default;
 };
 static_assert(sizeof(Rule) == 8);
+
+// A change of the rule: from `begin` on, `rule` holds.
+struct RuleChange {
+  uint64_t begin = 0;
+  Rule rule;
+
+  bool operator==(const RuleChange&) const = default;
+};
 
 }  // namespace perfkit::unwind

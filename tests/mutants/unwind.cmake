@@ -226,6 +226,12 @@ mutant(code_of_lost_files_has_no_calls FILE src/unwind/dwarf/sampled/code_module
 mutant(cached_guesses_are_not_counted FILE src/unwind/dwarf/sampled/walker.cc TEST unwind_dwarf_test CASES "a walk through generated code*"
        FROM [[guesses += guess;]] TO [[]]
        SAYS "Unverified frames are said to be verified.")
+mutant(frozen_step_forgets_where_fp_is FILE src/unwind/dwarf/live/frozen_builder.h TEST unwind_dwarf_test CASES "changes of rule may be near*,what has no number*,pcs of the C*"
+       FROM [[bool is_relative() const { return (before ^ after) >> 32 == 0; }]] TO [[bool is_relative() const { return true; }]]
+       SAYS "A live stack restores the frame pointer by the rule of earlier code.")
+mutant(frozen_rule_after_a_short_delta FILE src/unwind/dwarf/live/frozen_builder.cc TEST unwind_dwarf_test CASES "changes of rule may be near*,what has no number*,pcs of the C*"
+       FROM [[rule << (8 + 8 * delta_bytes)]] TO [[rule << 16]]
+       SAYS "Where rules change after much code, a live stack steps by another rule.")
 mutant(index_ends_before_the_last_line FILE src/unwind/dwarf/live/frozen_table.cc TEST unwind_dwarf_test CASES "changes of rule may be near*"
        FROM [[index_[bucket + 1] + size_t{1}]] TO [[index_[bucket + 1] + size_t{0}]]
        SAYS "A live stack takes the rule of earlier code.")

@@ -36,19 +36,11 @@ void LookUp(unwind::Cfi& cfi, const unwind::FrozenTable& frozen, uint64_t addres
   frozen.At(address);
 }
 
-// Checks that ForEachRow gives the changes that RuleFromRow gives for all rows.
-void CheckRulesOfRows(unwind::Cfi& cfi, const unwind::MachineRegisters& machine) {
-  using Changes = std::vector<unwind::RuleChange>;
-  Changes rules, of_rows;
-  const auto append_to = [](Changes& changes) {
-    return [&changes](uint64_t address, const unwind::Rule& rule) {
-      changes.push_back({address, rule});
-      return changes.size() < 2000;
-    };
-  };
-  cfi.ForEachRow(append_to(rules));
-  cfi.ForEachWholeRow([&](const unwind::CfiRow& row) { return RuleFromRow(row, machine); }, append_to(of_rows));
-  PERFKIT_FUZZ_CHECK(rules == of_rows);
+// Checks that `changes`, those of `cfi`, are the ones that RuleFromRow gives for all rows.
+void CheckRulesOfRows(unwind::Cfi& cfi, const std::vector<unwind::RuleChange>& changes,
+                      const unwind::MachineRegisters& machine) {
+  const auto of_rows = cfi.ChangesAs([&](const unwind::CfiRow& row) { return RuleFromRow(row, machine); });
+  PERFKIT_FUZZ_CHECK(changes == of_rows);
 }
 
 }  // namespace
@@ -58,14 +50,14 @@ PERFKIT_FUZZ_TARGET(FuzzCfi) {
   if (!image.ok()) return 0;
   unwind::Cfi cfi(*image, *image);
   const unwind::FrozenTable frozen(cfi);
-  CheckRulesOfRows(cfi, image->machine() == EM_AARCH64 ? unwind::kArmRegisters : unwind::kX86Registers);
+  const std::vector<unwind::RuleChange> changes = cfi.Changes();
+  CheckRulesOfRows(cfi, changes, image->machine() == EM_AARCH64 ? unwind::kArmRegisters : unwind::kX86Registers);
   uint64_t rows = 0, last = 0;
-  cfi.ForEachRow([&](uint64_t address, const unwind::Rule&) {
-    PERFKIT_FUZZ_CHECK(rows == 0 || address > last);
-    last = address;
-    if (++rows % 16 < 3) LookUp(cfi, frozen, address);
-    return rows < 2000;
-  });
+  for (const unwind::RuleChange& change : changes) {
+    PERFKIT_FUZZ_CHECK(rows == 0 || change.begin > last);
+    last = change.begin;
+    if (rows < 2000 && ++rows % 16 < 3) LookUp(cfi, frozen, change.begin);
+  }
   for (const uint64_t address : {uint64_t{0}, uint64_t{0x1000}, uint64_t{0x1010}, last + 14, ~uint64_t{0}}) {
     LookUp(cfi, frozen, address);
   }

@@ -76,11 +76,10 @@ RuleAgreement CompareAll(const std::string& image, Coverage coverage) {
   unwind::Cfi cfi(*elf::Image::Parse(testing::BytesOf(image)));
   const unwind::FrozenTable frozen(cfi);
   uint64_t begin = UINT64_MAX, end = 0, covered = 0;
-  cfi.ForEachRow([&](uint64_t address, const Rule&) {
-    begin = std::min(begin, address);
-    end = std::max(end, address);
-    return true;
-  });
+  for (const unwind::RuleChange& change : cfi.Changes()) {
+    begin = std::min(begin, change.begin);
+    end = std::max(end, change.begin);
+  }
   RuleAgreement agreement;
   Rule last;
   for (uint64_t pc = begin; pc < end + 32; pc += coverage.step) {

@@ -1,7 +1,7 @@
 // Combines the two sections of a module's call frame information. A lookup first asks both for code of functions,
 // .eh_frame before .debug_frame, and then both for the padding after functions: a section that covers an address wins
 // over one that only pads it. Each section is read when it is first needed, because .eh_frame may have to be indexed
-// and .debug_frame decompressed. Merge visits the changes of both by the same precedence.
+// and .debug_frame decompressed. Merge joins the changes of both by the same precedence.
 #include "src/unwind/dwarf/cfi/cfi.h"
 
 #include <elf.h>
@@ -23,26 +23,35 @@ std::optional<MachineRegisters> MachineOf(const elf::Image& image) {
   return std::nullopt;
 }
 
-// A change of rule in one section. `rank`: 2 if functions cover the code, 1 if it is padding, 0 if there is no
-// information.
-struct Change {
-  uint64_t address;
-  Rule rule;
-  int rank;
-};
+// Reads the changes of one section one after the other.
+class ChangeReader {
+ public:
+  explicit ChangeReader(const SectionChanges& from) : from_(from) {}
 
-// `for_each(rules, visit)` is ForEach or ForEachWhole.
-template <class ForEach>
-std::vector<Change> ChangesOf(FdeRules& rules, const ForEach& for_each) {
-  std::vector<Change> changes;
-  for_each(rules, [&](std::span<const RuleChange> of_function, uint64_t end) {
-    for (const auto& [begin, rule] : of_function) {
-      changes.push_back({begin, rule, rule.kind == RuleKind::kNone ? 0 : begin >= end ? 1 : 2});
+  bool done() const { return next_ == from_.changes.size(); }
+  // Returns the address of the next change; UINT64_MAX if there is none.
+  uint64_t NextBegin() const { return done() ? UINT64_MAX : from_.changes[next_].begin; }
+  // Reads all changes at `address`.
+  void ReadThrough(uint64_t address) {
+    for (; !done() && NextBegin() == address; ++next_) {
+      rule_ = from_.changes[next_].rule;
+      const bool is_padding = padding_ < from_.padding.size() && from_.padding[padding_] == next_;
+      padding_ += is_padding ? 1 : 0;
+      rank_ = rule_.kind == RuleKind::kNone ? 0 : is_padding ? 1 : 2;
     }
-    return true;
-  });
-  return changes;
-}
+  }
+
+  // The rule that the last change has set.
+  const Rule& rule() const { return rule_; }
+  // 2 if functions cover the code, 1 if it is padding, 0 if there is no information.
+  int rank() const { return rank_; }
+
+ private:
+  const SectionChanges& from_;
+  size_t next_ = 0, padding_ = 0;
+  Rule rule_;
+  int rank_ = 0;
+};
 
 }  // namespace
 
@@ -53,9 +62,9 @@ struct Cfi::Parts {
   // Calls ask(rules, reach) in the order of precedence until it returns true.
   template <class T>
   bool Try(const T& ask);
-  // Visits the changes of both sections, merged by the same precedence.
-  template <class ForEach>
-  void Merge(const ForEach& for_each, VisitRow visit);
+  // Returns changes_of(rules) of both sections, merged by the same precedence.
+  template <class T>
+  std::vector<RuleChange> Merge(const T& changes_of);
 
   MachineRegisters machine;
   elf::Image module;
@@ -95,27 +104,23 @@ bool Cfi::Parts::Try(const T& ask) {
   return false;
 }
 
-// Copies the changes of both sections if there are two, which is rare.
-template <class ForEach>
-void Cfi::Parts::Merge(const ForEach& for_each, VisitRow visit) {
+template <class T>
+std::vector<RuleChange> Cfi::Parts::Merge(const T& changes_of) {
   FdeRules* const first = Eh();
   FdeRules* const second = Debug();
   if (first == nullptr || second == nullptr) {
     FdeRules* const only = first != nullptr ? first : second;
-    if (only == nullptr) return;
-    return for_each(*only, [&](std::span<const RuleChange> changes, uint64_t) {
-      return std::ranges::all_of(changes, [&](const RuleChange& at) { return visit(at.begin, at.rule); });
-    });
+    return only != nullptr ? changes_of(*only).changes : std::vector<RuleChange>();
   }
-  const std::vector<Change> in_first = ChangesOf(*first, for_each), in_second = ChangesOf(*second, for_each);
-  Change a{}, b{};
-  for (size_t i = 0, j = 0; i < in_first.size() || j < in_second.size();) {
-    const uint64_t next = std::min(i < in_first.size() ? in_first[i].address : UINT64_MAX,
-                                   j < in_second.size() ? in_second[j].address : UINT64_MAX);
-    while (i < in_first.size() && in_first[i].address == next) a = in_first[i++];
-    while (j < in_second.size() && in_second[j].address == next) b = in_second[j++];
-    if (!visit(next, a.rank >= b.rank ? a.rule : b.rule)) return;
+  const SectionChanges in_first = changes_of(*first), in_second = changes_of(*second);
+  std::vector<RuleChange> merged;
+  for (ChangeReader a(in_first), b(in_second); !a.done() || !b.done();) {
+    const uint64_t next = std::min(a.NextBegin(), b.NextBegin());
+    a.ReadThrough(next);
+    b.ReadThrough(next);
+    merged.push_back({next, a.rank() >= b.rank() ? a.rule() : b.rule()});
   }
+  return merged;
 }
 
 Cfi::Cfi(const elf::Image& module, std::optional<elf::Image> debug_file) {
@@ -185,16 +190,18 @@ std::optional<uint64_t> Cfi::FunctionAt(uint64_t address) {
   return begin;
 }
 
-void Cfi::ForEachRow(VisitRow visit) {
-  ForEachRow([](const CfiRow&, const Rule& rule) { return rule; }, visit);
+std::vector<RuleChange> Cfi::Changes() {
+  return Changes([](const CfiRow&, const Rule& rule) { return rule; });
 }
 
-void Cfi::ForEachRow(SlowRule slow, VisitRow visit) {
-  if (parts_ != nullptr) parts_->Merge([&](FdeRules& rules, auto each) { rules.ForEach(slow, each); }, visit);
+std::vector<RuleChange> Cfi::Changes(SlowRule slow) {
+  if (parts_ == nullptr) return {};
+  return parts_->Merge([&](FdeRules& rules) { return rules.Changes(slow); });
 }
 
-void Cfi::ForEachWholeRow(AsRule as, VisitRow visit) {
-  if (parts_ != nullptr) parts_->Merge([&](FdeRules& rules, auto each) { rules.ForEachWhole(as, each); }, visit);
+std::vector<RuleChange> Cfi::ChangesAs(AsRule as) {
+  if (parts_ == nullptr) return {};
+  return parts_->Merge([&](FdeRules& rules) { return rules.ChangesAs(as); });
 }
 
 size_t Cfi::heap_bytes() const {

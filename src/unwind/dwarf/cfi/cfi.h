@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "src/elf/image.h"
@@ -56,18 +57,17 @@ class Cfi {
   // Returns the first address of the function that contains `address`, or nullopt if there is no information.
   std::optional<uint64_t> FunctionAt(uint64_t address);
 
-  // Calls visit for each change of the rule in the module, in ascending order: `rule` holds from `address` up to the
-  // next one. Code without information has kNone. Stops if `visit` returns false.
-  using VisitRow = absl::FunctionRef<bool(uint64_t address, const Rule& rule)>;
-  void ForEachRow(VisitRow visit);
+  // Returns all changes of the rule in the module, in ascending order. Code without information has kNone. The rules of
+  // successive changes may be equal.
+  std::vector<RuleChange> Changes();
 
-  // As above, but visits slow(row, rule) in place of each rule that is kSlow. `slow` must not use this Cfi.
+  // As above, with slow(row, rule) in place of each rule that is kSlow. `slow` must not use this Cfi.
   using SlowRule = absl::FunctionRef<Rule(const CfiRow& row, const Rule& rule)>;
-  void ForEachRow(SlowRule slow, VisitRow visit);
+  std::vector<RuleChange> Changes(SlowRule slow);
   // As above, with as(row) as the rule of each row. Where it returns kNone, that of the other section is taken. `as`
   // must not use this Cfi.
   using AsRule = absl::FunctionRef<Rule(const CfiRow& row)>;
-  void ForEachWholeRow(AsRule as, VisitRow visit);
+  std::vector<RuleChange> ChangesAs(AsRule as);
 
   size_t heap_bytes() const;
 

@@ -22,6 +22,8 @@ constexpr size_t kMaxRuns = 4;
 // Maximum size, in bytes, of an FDE's program for Full, which interprets it at each call. The largest one of gcc's
 // compiler has 20 KB.
 constexpr size_t kMaxFullProgram = 128 << 10;
+// Bytes of the section for each change, about: memory is reserved for as many. Compilers write 9 to 14.
+constexpr size_t kBytesOfChange = 9;
 // Changes of one function whose memory is kept for the next one. Few functions have more.
 constexpr size_t kMaxChanges = 4096;
 
@@ -153,51 +155,57 @@ Rule FdeRules::RuleIn(const Function& function, uint64_t address) const {
   return rules_[static_cast<size_t>(after - starts_.begin()) - 1];
 }
 
-// The changes of a function are delivered once the next function is known, which may begin before this one ends.
+// A function may reach into the next one, whose changes then win.
 template <class Append>
-void FdeRules::ForEachFunction(const Append& append, Visit visit) {
-  std::vector<RuleChange> changes, next_changes;  // Not members, because `visit` may call this again.
-  uint64_t end = 0;
-  const auto tell = [&](uint64_t next) {
-    if (changes.empty()) return true;
+SectionChanges FdeRules::ChangesBy(const Append& append) {
+  SectionChanges found;
+  std::vector<RuleChange>& changes = found.changes;
+  changes.reserve(records_.section().bytes.size() / kBytesOfChange);
+  size_t first = 0;             // The index of the last function's first change.
+  uint64_t begin = 0, end = 0;  // The last function's addresses; without meaning while there are no changes.
+  const auto finish = [&](uint64_t next) {
+    if (changes.empty()) return;
     const Rule last = changes.back().rule;
     while (changes.back().begin >= next) changes.pop_back();  // The first one begins before `next`.
-    if (end < next) changes.push_back({end, last});
+    if (end < next) {
+      found.padding.push_back(changes.size());
+      changes.push_back({end, last});
+    }
     if (end < next && next - end > kPadding) changes.push_back({end + kPadding, Rule()});
-    const bool more = visit(changes, end);
-    changes.clear();
-    return more;
   };
   size_t budget = kMaxRuns * records_.section().bytes.size();
   Fde fde;
   for (size_t slot = 0; slot < index_.size(); ++slot) {
     if (!records_.FdeAt(index_.OffsetOf(slot), fde) || fde.begin == fde.end || fde.program.size() > budget) continue;
     if (fde.end - fde.begin > std::numeric_limits<uint32_t>::max()) continue;
-    if (!changes.empty() && fde.begin < changes.front().begin) continue;
-    if (!changes.empty() && fde.begin == changes.front().begin) changes.clear();  // The later one wins, as in a lookup.
-    append(fde, next_changes);  // Before `visit`, whose lookups may replace the FDE's CIE.
-    if (!tell(fde.begin)) return;
-    changes.swap(next_changes);
-    budget -= fde.program.size();
+    if (!changes.empty() && fde.begin < begin) continue;
+    if (!changes.empty() && fde.begin == begin) {
+      changes.resize(first);  // The later one wins, as in a lookup.
+    } else {
+      finish(fde.begin);
+    }
+    first = changes.size();
+    begin = fde.begin;
     end = fde.end;
+    append(fde, changes);
+    budget -= fde.program.size();
   }
-  tell(std::numeric_limits<uint64_t>::max());
+  finish(std::numeric_limits<uint64_t>::max());
+  return found;
 }
 
-void FdeRules::ForEach(absl::FunctionRef<Rule(const CfiRow&, const Rule&)> slow, Visit visit) {
+SectionChanges FdeRules::Changes(absl::FunctionRef<Rule(const CfiRow&, const Rule&)> slow) {
   const auto as = [&](const CfiRow& row) {
     const Rule rule = RuleFromRow(row, machine_);
     return rule.kind == RuleKind::kSlow ? slow(row, rule) : rule;
   };
-  ForEachFunction(
-      [&](const Fde& fde, std::vector<RuleChange>& changes) {
-        if (!AppendUsualRules(fde, machine_, changes)) AppendRules(records_, fde, as, changes);
-      },
-      visit);
+  return ChangesBy([&](const Fde& fde, std::vector<RuleChange>& changes) {
+    if (!AppendUsualRules(fde, machine_, changes)) AppendRules(records_, fde, as, changes);
+  });
 }
 
-void FdeRules::ForEachWhole(absl::FunctionRef<Rule(const CfiRow&)> as, Visit visit) {
-  ForEachFunction([&](const Fde& fde, auto& changes) { AppendRules(records_, fde, as, changes); }, visit);
+SectionChanges FdeRules::ChangesAs(absl::FunctionRef<Rule(const CfiRow&)> as) {
+  return ChangesBy([&](const Fde& fde, auto& changes) { AppendRules(records_, fde, as, changes); });
 }
 
 size_t FdeRules::heap_bytes() const {

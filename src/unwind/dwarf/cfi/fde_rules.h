@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -12,6 +11,12 @@
 #include "src/unwind/dwarf/cfi/usual_program.h"
 
 namespace perfkit::unwind {
+
+// All changes of rule in one section, in ascending order.
+struct SectionChanges {
+  std::vector<RuleChange> changes;
+  std::vector<size_t> padding;  // Indices of the changes at the ends of functions, where padding begins; ascending.
+};
 
 // Not thread-safe.
 class FdeRules {
@@ -34,14 +39,12 @@ class FdeRules {
   // Returns the first address of the function that contains `address`, or nullopt.
   std::optional<uint64_t> FunctionAt(uint64_t address, Reach reach);
 
-  // Calls visit once for each function, in ascending order. `changes` are those from its first address up to the next
-  // function. `end` is the function's end: changes from there on are of the padding, which has the last rule, and then
-  // of code without information (kNone). Where RuleFromRow returns kSlow, the rule is slow(row, that rule). Stops if
-  // `visit` returns false.
-  using Visit = absl::FunctionRef<bool(std::span<const RuleChange> changes, uint64_t end)>;
-  void ForEach(absl::FunctionRef<Rule(const CfiRow& row, const Rule& rule)> slow, Visit visit);
+  // Returns the changes of all functions. After a function there is padding, which has its last rule, and then code
+  // without information (kNone), as far as the next function is not there. Where RuleFromRow returns kSlow, the rule is
+  // slow(row, that rule).
+  SectionChanges Changes(absl::FunctionRef<Rule(const CfiRow& row, const Rule& rule)> slow);
   // As above, with rules that `as` makes from all rows.
-  void ForEachWhole(absl::FunctionRef<Rule(const CfiRow& row)> as, Visit visit);
+  SectionChanges ChangesAs(absl::FunctionRef<Rule(const CfiRow& row)> as);
 
   size_t heap_bytes() const;
 
@@ -57,7 +60,7 @@ class FdeRules {
 
   // `append(fde, changes)` appends the changes of a function.
   template <class Append>
-  void ForEachFunction(const Append& append, Visit visit);
+  SectionChanges ChangesBy(const Append& append);
   // Returns the function that contains `address`, or nullptr. Valid until the next call.
   const Function* Find(uint64_t address, Reach reach);
   // Returns the function of a slot, reading it if necessary.

@@ -5,7 +5,7 @@
 
 #include <dwarf.h>
 
-#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <memory>
 
@@ -49,46 +49,58 @@ class Instructions {
 
 class UsualProgram {
  public:
-  UsualProgram(const Fde& fde, const MachineRegisters& machine, std::vector<RuleChange>& changes)
-      : machine_(machine),
-        fde_(fde),
-        changes_(changes),
-        code_alignment_(fde.cie->code_alignment),
-        core_(CoreOf(fde.cie->initial)),
-        location_(fde.begin) {}
+  UsualProgram(const Fde& fde, const MachineRegisters& machine)
+      : machine_(machine), cie_(*fde.cie), core_(CoreOf(fde.cie->initial)) {}
 
-  bool Run() {
-    Instructions from(fde_.program);
-    while (!from.done() && location_ < fde_.end) {
-      const uint8_t op = from.Byte();
-      const uint8_t low = op & 0x3f;
-      bool fits = false;
-      switch (op >> 6) {
-        case DW_CFA_advance_loc >> 6: fits = Advance(low); break;
-        case DW_CFA_offset >> 6: fits = Save(low, from); break;
-        case DW_CFA_restore >> 6: fits = Restore(low); break;
-        default: fits = op == DW_CFA_def_cfa_offset ? SetOffset(from) : Step(op, from);
+  // What changes with each instruction is in local variables, which the compiler keeps in registers.
+  bool Run(const Fde& fde, std::vector<RuleChange>& changes) {
+    Instructions from(fde.program);
+    const uint64_t code_alignment = cie_.code_alignment;
+    uint64_t location = fde.begin, last_rule = kNoRule;
+    while (true) {
+      uint64_t delta = 0;
+      while (delta == 0 && !from.done()) {
+        const uint8_t op = from.Byte();
+        const uint8_t low = op & 0x3f;
+        // The most frequent instructions first.
+        if (op - low == DW_CFA_advance_loc) {
+          delta = low;
+          continue;
+        }
+        const bool fits = op == DW_CFA_def_cfa_offset  ? SetOffset(from)
+                          : op - low == DW_CFA_offset  ? Save(low, from)
+                          : op - low == DW_CFA_restore ? Restore(low)
+                                                       : Step(op, from, delta);
+        if (!fits) return false;
       }
-      if (!fits) return false;
+      if (!UpdateRule()) return false;
+      if (rule_ != last_rule) changes.push_back({location, std::bit_cast<Rule>(rule_)});
+      last_rule = rule_;
+      if (delta == 0) return true;  // The program has ended.
+      const uint64_t next = location + delta * code_alignment;
+      if (next <= location) return false;
+      if (next >= fde.end) return true;
+      location = next;
     }
-    return location_ == fde_.end || MoveTo(fde_.end);
   }
 
  private:
+  static constexpr uint64_t kNoRule = ~uint64_t{0};  // As the bits of a rule, but no rule has these.
+
   RowCore CoreOf(const CfiRow& row) const {
     return {row.cfa, row.Of(machine_.sp), row.Of(machine_.fp), row.Of(machine_.return_address)};
   }
 
-  // Executes one of the less frequent instructions.
-  bool Step(uint8_t op, Instructions& from) {
+  // Executes one of the less frequent instructions. Sets `delta` if it begins a row.
+  bool Step(uint8_t op, Instructions& from, uint64_t& delta) {
     uint64_t number = 0;
     switch (op) {
       case DW_CFA_nop:
       case kNegateRaState:
       case kNegateRaStateWithPc: return true;
-      case DW_CFA_advance_loc1: return from.Fixed<uint8_t>(number) && Advance(number);
-      case DW_CFA_advance_loc2: return from.Fixed<uint16_t>(number) && Advance(number);
-      case DW_CFA_advance_loc4: return from.Fixed<uint32_t>(number) && Advance(number);
+      case DW_CFA_advance_loc1: return from.Fixed<uint8_t>(delta);
+      case DW_CFA_advance_loc2: return from.Fixed<uint16_t>(delta);
+      case DW_CFA_advance_loc4: return from.Fixed<uint32_t>(delta);
       case DW_CFA_def_cfa: return from.Uleb(number) && SetRegister(number) && SetOffset(from);
       case DW_CFA_def_cfa_register: return from.Uleb(number) && SetRegister(number);
       case DW_CFA_remember_state:
@@ -105,30 +117,17 @@ class UsualProgram {
     }
   }
 
-  bool Advance(uint64_t delta) {
-    const uint64_t location = location_ + delta * code_alignment_;
-    return location >= location_ && MoveTo(location);
-  }
-
-  bool MoveTo(uint64_t location) {
-    if (location > location_) {
-      if (!UpdateRule()) return false;
-      if (is_first_ || rule_ != changes_.back().rule) changes_.push_back({location_, rule_});
-      is_first_ = false;
-    }
-    location_ = std::min(location, fde_.end);
-    return true;
-  }
-
   // Sets rule_ to the rule of core_. Returns false if that is kSlow. Most rows change only the CFA's offset.
+  // SetOffset's numbers have at most 14 bits, so they fit.
   bool UpdateRule() {
     if (only_offset_changed_) {
-      rule_.offset = static_cast<int32_t>(core_.cfa.value);
-      return rule_.offset == core_.cfa.value;
+      rule_ = (rule_ & ~uint64_t{UINT32_MAX}) | static_cast<uint32_t>(core_.cfa.value);
+      return true;
     }
-    rule_ = RuleFromCore(core_, machine_);
+    const Rule rule = RuleFromCore(core_, machine_);
+    rule_ = std::bit_cast<uint64_t>(rule);
     only_offset_changed_ = true;
-    return rule_.kind != RuleKind::kSlow;
+    return rule.kind != RuleKind::kSlow;
   }
 
   // Returns the recipe of register `number` in `core` if the rule depends on it, or nullptr.
@@ -142,7 +141,7 @@ class UsualProgram {
     uint64_t factor = 0;
     if (!from.Uleb(factor)) return false;
     if (Recipe* const recipe = Find(core_, number)) {
-      *recipe = {.value = static_cast<int64_t>(factor * static_cast<uint64_t>(fde_.cie->data_alignment)),
+      *recipe = {.value = static_cast<int64_t>(factor * static_cast<uint64_t>(cie_.data_alignment)),
                  .how = Recovery::kAtOffset};
       only_offset_changed_ = false;
     }
@@ -151,7 +150,7 @@ class UsualProgram {
 
   bool Restore(uint64_t number) {
     if (Recipe* const recipe = Find(core_, number)) {
-      *recipe = fde_.cie->initial.Of(static_cast<uint32_t>(number));
+      *recipe = cie_.initial.Of(static_cast<uint32_t>(number));
       only_offset_changed_ = false;
     }
     return true;
@@ -172,14 +171,12 @@ class UsualProgram {
   }
 
   const MachineRegisters machine_;
-  const Fde& fde_;
-  std::vector<RuleChange>& changes_;
-  const uint64_t code_alignment_;
+  const Cie& cie_;
   RowCore core_;
-  Rule rule_;
+  // A rule's bits, whose low half is the offset. As a Rule, its offset would be stored alone and then read with the
+  // rest, for which the CPU has to wait.
+  uint64_t rule_ = 0;
   bool only_offset_changed_ = false;  // At most the CFA's offset has changed since rule_ was computed.
-  bool is_first_ = true;
-  uint64_t location_;
   // Not initialized, because that takes as long as to interpret some instructions.
   union Remembered {
     Remembered() {}
@@ -194,7 +191,7 @@ bool AppendUsualRules(const Fde& fde, const MachineRegisters& machine, std::vect
   const CfiRow& initial = fde.cie->initial;
   if (initial.signal_frame || initial.return_register != machine.return_address) return false;
   const size_t size = changes.size();
-  if (UsualProgram(fde, machine, changes).Run()) return true;
+  if (UsualProgram(fde, machine).Run(fde, changes)) return true;
   changes.resize(size);
   return false;
 }

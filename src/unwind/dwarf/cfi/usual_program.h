@@ -13,14 +13,6 @@
 
 namespace perfkit::unwind {
 
-// A change of the rule: from `begin` on, `rule` holds.
-struct RuleChange {
-  uint64_t begin = 0;
-  Rule rule;
-
-  bool operator==(const RuleChange&) const = default;
-};
-
 // Appends the changes that RuleFromRow gives for the rows of `fde`. Returns false, and appends nothing, if the code is
 // a signal frame, the program has an instruction that is not usual or is damaged before the FDE's end, or a row's rule
 // is neither kSp nor kFp.

@@ -1,9 +1,8 @@
-// Builds frozen tables. Each row is encoded as the change from the row before it. A change has two encodings: relative
-// (the rule's offset changes by a number of bytes) and plain (the number of the new rule). The most frequent changes of
-// the module, in whichever encoding is more frequent, get the codes below kEscapes; all other changes are written with
-// operands. Frequencies are counted in a sample of rows, which is accurate enough and takes constant time. The codes
-// are written into lines of 64 bytes. Each line starts with a row that is stored in full, so a lookup decodes one line
-// only.
+// Builds frozen tables. Each row is encoded as the step from the row before it. A step is relative if only the rule's
+// offset changes, by a number of bytes; all others are plain, and have the number of the new rule. The most frequent
+// steps of the module get the codes below kEscapes; all other changes are written with operands. Frequencies are counted
+// in a sample of rows, which is accurate enough and takes constant time. The codes are written into lines of 64 bytes.
+// Each line starts with a row that is stored in full, so a lookup decodes one line only.
 #include "src/unwind/dwarf/live/frozen_builder.h"
 
 #include <algorithm>
@@ -11,203 +10,172 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
-
-#include "src/base/mix.h"
+#include <tuple>
+#include <utility>
 
 namespace perfkit::unwind {
 namespace {
 
 constexpr uint64_t kMaxOffset = std::numeric_limits<uint32_t>::max();
-constexpr size_t kMaxRules = std::numeric_limits<uint16_t>::max();
-// Steps are counted in a quarter of the rows, spread over the module: at least kSample / 4 and at most kSample.
+constexpr uint32_t kMaxRules = std::numeric_limits<uint16_t>::max();
+// The sample is an eighth of the rows, spread over the module: at least kSample / 4 and at most kSample.
 constexpr size_t kSample = size_t{1} << 12;
-constexpr uint32_t kRelative = uint32_t{1} << 31;
 // Steps of longer code than this, in bytes, have no codes: they are too rare.
-constexpr uint32_t kMaxDelta = (1 << 15) - 1;
-constexpr size_t kLongestRow = 7;  // A code, 4 bytes of delta, 2 bytes of rule.
-
-size_t Hash(uint64_t bits) { return static_cast<size_t>(base::Mix(bits) >> 40); }
+constexpr uint64_t kMaxDelta = (1 << 15) - 1;
 
 // Returns a rule as a number, whose low half is the offset.
 uint64_t Bits(const Rule& rule) { return std::bit_cast<uint64_t>(rule); }
 static_assert(std::endian::native == std::endian::little);
 
-}  // namespace
-
-FrozenBuilder::FrozenBuilder() = default;
-
-// Its calls are inlined, because it runs for each row and each of them takes as long as the call itself.
-[[gnu::flatten]] bool FrozenBuilder::Add(uint64_t address, const Rule& rule) {
-  if (rows_.empty()) base_ = address;
-  const uint64_t offset = address - base_;
-  const bool full = offset > kMaxOffset;
-  const uint64_t bits = full ? Bits(Rule()) : Bits(rule);
-  if (!rows_.empty() && bits == last_bits_) return !full;
-  last_bits_ = bits;
-  const uint16_t number = Number(bits);
-  if (rows_.empty() || number != rows_.back().rule) {
-    rows_.push_back({static_cast<uint32_t>(std::min(offset, kMaxOffset)), number});
-  }
-  return !full;
+// Returns a number for a step, which is not 0. `what`: as FrozenTable::Step's, of 32 bits.
+uint64_t IdOf(uint64_t delta, bool is_relative, uint32_t what) {
+  return delta << 33 | uint64_t{is_relative} << 32 | what;
 }
 
-uint16_t FrozenBuilder::Number(uint64_t bits) {
-  Recent& recent = recent_[Hash(bits) % recent_.size()];
-  if (!recent.used || recent.bits != bits) recent = {bits, NewNumber(bits), true};
-  return recent.number;
+// Drops the rows whose rule is that of the row before.
+void KeepChanges(std::vector<RuleChange>& rows) {
+  size_t kept = 0;
+  uint64_t last = rows.empty() ? 0 : ~Bits(rows[0].rule);
+  for (const RuleChange& row : rows) {
+    const uint64_t begin = row.begin, bits = Bits(row.rule);
+    rows[kept] = {begin, std::bit_cast<Rule>(bits)};
+    kept += bits != last ? 1 : 0;  // Without a branch, which could not be predicted.
+    last = bits;
+  }
+  rows.resize(kept);
+}
+
+}  // namespace
+
+FrozenBuilder::FrozenBuilder(std::vector<RuleChange> rows) : rows_(std::move(rows)) {
+  if (rows_.empty()) return;
+  const uint64_t last = rows_[0].begin + std::min(kMaxOffset, UINT64_MAX - rows_[0].begin);
+  if (rows_.back().begin > last) {
+    while (rows_.back().begin >= last) rows_.pop_back();
+    rows_.push_back({last, Rule()});
+  }
+  KeepChanges(rows_);
+}
+
+[[gnu::always_inline]] inline FrozenBuilder::Change FrozenBuilder::ChangeAt(size_t row) const {
+  const RuleChange &from = rows_[row - 1], &to = rows_[row];
+  return {.delta = to.begin - from.begin, .before = Bits(from.rule), .after = Bits(to.rule)};
+}
+
+[[gnu::always_inline]] inline uint64_t FrozenBuilder::StepId(const Change& change) {
+  if (change.delta > kMaxDelta) return 0;
+  if (!change.is_relative()) return IdOf(change.delta, false, Number(change.after));
+  return IdOf(change.delta, true, static_cast<uint32_t>(change.further()));
 }
 
 // The last number stands for all rules that do not fit: kSlow.
-[[gnu::noinline]] uint16_t FrozenBuilder::NewNumber(uint64_t bits) {
-  const auto found = numbers_.find(bits);
-  if (found != numbers_.end()) return found->second;
-  if (rules_.size() > kMaxRules) return static_cast<uint16_t>(kMaxRules);
-  const bool last = rules_.size() == kMaxRules;
-  const auto number = static_cast<uint16_t>(rules_.size());
-  rules_.push_back(last ? Rule{.kind = RuleKind::kSlow} : std::bit_cast<Rule>(bits));
-  if (!last) numbers_.emplace(bits, number);
-  return number;
+[[gnu::always_inline]] inline uint32_t FrozenBuilder::Number(uint64_t bits) {
+  const uint32_t number = numbers_.FindOrAdd(~bits, static_cast<uint32_t>(rules_.size()));  // No rule is ~0.
+  if (number == rules_.size() && number <= kMaxRules) {
+    rules_.push_back(number == kMaxRules ? Rule{.kind = RuleKind::kSlow} : std::bit_cast<Rule>(bits));
+  }
+  return std::min(number, kMaxRules);
 }
 
 void FrozenBuilder::Build(FrozenTable& table) {
   if (rows_.empty()) return;
-  SortRules();
-  CountSteps();
-  ChooseSteps(table);
+  std::vector<Step> steps = CountSteps();
+  SortRules(steps);
+  ChooseCodes(std::move(steps), table);
   WriteLines(table);
   table.MakeIndex();
-  table.base_ = base_;
+  table.base_ = rows_[0].begin;
   table.rows_ = rows_.size();
+  rules_.shrink_to_fit();
   table.rules_ = std::move(rules_);
 }
 
-// The 256 most frequent rules have numbers of one byte.
-void FrozenBuilder::SortRules() {
-  uses_.assign(rules_.size(), 0);
-  for (const Row& row : rows_) ++uses_[row.rule];
-  std::vector<uint16_t> order(rules_.size());
-  std::iota(order.begin(), order.end(), uint16_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](uint16_t a, uint16_t b) { return uses_[a] > uses_[b]; });
-  std::vector<uint16_t> number(rules_.size());
-  std::vector<Rule> sorted(rules_.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    number[order[i]] = static_cast<uint16_t>(i);
-    sorted[i] = rules_[order[i]];
-  }
-  rules_ = std::move(sorted);
-  for (Row& row : rows_) row.rule = number[row.rule];
-}
-
-FrozenBuilder::Key FrozenBuilder::PlainKey(const Row& from, const Row& to) {
-  const uint32_t delta = to.offset - from.offset;
-  return delta > kMaxDelta ? 0 : delta << 16 | to.rule;
-}
-
-// Inline as WriteRow is, which also runs for each row.
-[[gnu::always_inline]] inline FrozenBuilder::Key FrozenBuilder::RelativeKey(const Row& from, const Row& to) const {
-  const uint32_t delta = to.offset - from.offset;
-  const uint64_t before = Bits(rules_[from.rule]), after = Bits(rules_[to.rule]);
-  const auto change = static_cast<int64_t>(static_cast<int32_t>(after)) - static_cast<int32_t>(before);
-  const bool fits = (before ^ after) >> 32 == 0 && change == static_cast<int16_t>(change);
-  return fits && delta <= kMaxDelta ? kRelative | delta << 16 | static_cast<uint16_t>(change) : 0;
-}
-
-FrozenBuilder::Counted* FrozenBuilder::Find(Key key) {
-  const size_t mask = counted_.size() - 1;  // A power of two less 1: a division would take longer than the search.
-  size_t at = Hash(key) & mask;
-  while (counted_[at].key != 0 && counted_[at].key != key) at = (at + 1) & mask;
-  return &counted_[at];
-}
-
-// Counts the steps of a sample of the rows in both encodings; then, for each of these rows, the more frequent one of
-// its two.
-void FrozenBuilder::CountSteps() {
-  const size_t wanted = std::clamp(rows_.size() / 4, kSample / 4, kSample);
-  const size_t stride = rows_.size() / wanted + 1;
-  counted_.assign(std::bit_ceil((rows_.size() / stride + 1) * 4), {});  // Each row counts for two steps.
-  const auto add = [&](Key key) -> Counted* {
-    if (key == 0) return nullptr;
-    Counted* const counted = Find(key);
-    counted->key = key;
-    ++counted->count;
-    return counted;
-  };
-  struct Encodings {
-    Counted *plain, *relative;
-  };
-  std::vector<Encodings> sample;
-  sample.reserve(rows_.size() / stride + 1);
+std::vector<FrozenBuilder::Step> FrozenBuilder::CountSteps() {
+  std::vector<Step> steps;
+  base::IdTable places;  // From steps to their indices.
+  const size_t wanted = std::clamp(rows_.size() / 8, kSample / 4, kSample), stride = rows_.size() / wanted + 1;
   for (size_t row = 1; row < rows_.size(); row += stride) {
-    sample.push_back({add(PlainKey(rows_[row - 1], rows_[row])), add(RelativeKey(rows_[row - 1], rows_[row]))});
+    const Change change = ChangeAt(row);
+    const uint64_t id = StepId(change);
+    const bool fits = !change.is_relative() || change.further() == static_cast<int16_t>(change.further());
+    if (id == 0 || !fits) continue;
+    const uint32_t at = places.FindOrAdd(id, static_cast<uint32_t>(steps.size()));
+    if (at == steps.size()) {
+      steps.push_back({static_cast<uint16_t>(change.delta), static_cast<uint16_t>(id), change.is_relative(), 0});
+    }
+    ++steps[at].rows;
   }
-  for (const auto& [plain, relative] : sample) {
-    if (plain == nullptr) continue;
-    const bool is_relative = relative != nullptr && relative->count >= plain->count;
-    ++(is_relative ? relative : plain)->chosen;
+  return steps;
+}
+
+// The 256 most frequent rules have numbers of one byte. Rules that the sample lacks follow when they are met.
+void FrozenBuilder::SortRules(std::vector<Step>& steps) {
+  std::vector<uint32_t> uses(rules_.size()), order(rules_.size()), sorted(rules_.size());
+  for (const Step& step : steps) {
+    if (!step.is_relative) uses[step.what] += step.rows;
+  }
+  std::iota(order.begin(), order.end(), uint32_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return uses[a] > uses[b]; });
+  const std::vector<Rule> rules = std::exchange(rules_, {});
+  numbers_.Clear();
+  for (const uint32_t number : order) sorted[number] = Number(Bits(rules[number]));
+  for (Step& step : steps) {
+    if (!step.is_relative) step.what = static_cast<uint16_t>(sorted[step.what]);
   }
 }
 
-// Afterwards the hash table holds only the steps that have a code.
-void FrozenBuilder::ChooseSteps(FrozenTable& table) {
-  std::vector<Counted> usual;
-  std::copy_if(counted_.begin(), counted_.end(), std::back_inserter(usual),
-               [](const Counted& c) { return c.chosen > 1; });
-  const auto more = [](const Counted& a, const Counted& b) {
-    return a.chosen != b.chosen ? a.chosen > b.chosen : a.key < b.key;
+void FrozenBuilder::ChooseCodes(std::vector<Step> steps, FrozenTable& table) {
+  std::erase_if(steps, [](const Step& step) { return step.rows < 2; });
+  const auto more = [](const Step& a, const Step& b) {
+    return std::tuple(b.rows, a.is_relative, a.delta, a.what) < std::tuple(a.rows, b.is_relative, b.delta, b.what);
   };
-  const size_t most = std::min<size_t>(usual.size(), FrozenTable::kEscapes);
-  std::partial_sort(usual.begin(), usual.begin() + static_cast<ptrdiff_t>(most), usual.end(), more);
-  usual.resize(most);
+  const size_t most = std::min<size_t>(steps.size(), FrozenTable::kEscapes);
+  std::partial_sort(steps.begin(), steps.begin() + static_cast<ptrdiff_t>(most), steps.end(), more);
+  steps.resize(most);
   const auto plain =
-      std::stable_partition(usual.begin(), usual.end(), [](const Counted& c) { return (c.key & kRelative) != 0; });
-  table.relative_ = static_cast<unsigned>(plain - usual.begin());
-  counted_.assign(std::bit_ceil(size_t{FrozenTable::kEscapes} * 4), {});
-  for (size_t code = 0; code < usual.size(); ++code) {
-    const Key key = usual[code].key;
-    table.steps_.push_back({static_cast<uint16_t>((key & ~kRelative) >> 16), static_cast<uint16_t>(key)});
-    *Find(key) = {.key = key, .chosen = static_cast<uint16_t>(code)};
+      std::stable_partition(steps.begin(), steps.end(), [](const Step& step) { return step.is_relative; });
+  table.relative_ = static_cast<unsigned>(plain - steps.begin());
+  table.steps_.reserve(most);
+  for (const auto& [delta, what, is_relative, rows] : steps) {
+    const uint32_t wide = is_relative ? static_cast<uint32_t>(static_cast<int16_t>(what)) : what;
+    codes_.Add(IdOf(delta, is_relative, wide), static_cast<uint32_t>(table.steps_.size()));
+    table.steps_.push_back({delta, what});
   }
-  table.steps_.shrink_to_fit();
 }
 
-[[gnu::always_inline]] inline size_t FrozenBuilder::WriteRow(size_t row, uint8_t* to) {
-  const Row &from = rows_[row - 1], &next = rows_[row];
-  const auto write_code = [&](Key key) {
-    const Counted* const found = key == 0 ? nullptr : Find(key);
-    if (found == nullptr || found->key == 0) return false;
-    to[0] = static_cast<uint8_t>(found->chosen);
-    return true;
-  };
-  if (write_code(RelativeKey(from, next)) || write_code(PlainKey(from, next))) return 1;
-  const uint32_t delta = next.offset - from.offset;
-  const unsigned wide = delta > 0xffff ? 2 : delta > 0xff ? 1 : 0, far = next.rule > 0xff;
-  to[0] = static_cast<uint8_t>(FrozenTable::kEscapes + wide * 2 + far);
-  std::memcpy(to + 1, &delta, size_t{1} << wide);
-  std::memcpy(to + 1 + (size_t{1} << wide), &next.rule, 1 + far);
-  return 2 + (size_t{1} << wide) + far;
+[[gnu::always_inline]] inline size_t FrozenBuilder::WriteEscaped(const Change& change, uint8_t* to) {
+  const uint64_t delta = change.delta, rule = Number(change.after);
+  const unsigned wide = delta > 0xffff ? 2 : delta > 0xff ? 1 : 0, far = rule > 0xff ? 1 : 0;
+  const size_t delta_bytes = size_t{1} << wide;
+  const uint64_t bytes = (FrozenTable::kEscapes + wide * 2 + far) | delta << 8 | rule << (8 + 8 * delta_bytes);
+  std::memcpy(to, &bytes, sizeof(bytes));
+  return 2 + delta_bytes + far;
 }
 
 void FrozenBuilder::WriteLines(FrozenTable& table) {
   table.lines_.reserve(rows_.size() / 32 + 1);
-  size_t used = FrozenTable::kLineCodes;
-  for (size_t row = 0; row < rows_.size(); ++row) {
-    if (row > 0 && used + kLongestRow <= FrozenTable::kLineCodes) {  // Any row fits.
-      used += WriteRow(row, table.lines_.back().codes + used);
-      continue;
-    }
-    uint8_t bytes[kLongestRow];
-    const size_t size = row == 0 ? kLongestRow : WriteRow(row, bytes);
+  FrozenTable::Line* line = nullptr;
+  size_t used = 0;
+  const auto begin_line = [&](const RuleChange& row) {
+    table.starts_.push_back(static_cast<uint32_t>(row.begin - rows_[0].begin));
+    line = &table.lines_.emplace_back();
+    line->rule = static_cast<uint16_t>(Number(Bits(row.rule)));
+    std::memset(line->codes, FrozenTable::kEnd, sizeof(line->codes));
+    used = 0;
+  };
+  begin_line(rows_[0]);
+  for (size_t row = 1; row < rows_.size(); ++row) {
+    const Change change = ChangeAt(row);
+    uint8_t escaped[sizeof(uint64_t)];
+    const uint32_t code = codes_.Find(StepId(change));
+    const size_t size = code < FrozenTable::kEscapes ? 1 : WriteEscaped(change, escaped);
     if (used + size > FrozenTable::kLineCodes) {
-      table.starts_.push_back(rows_[row].offset);
-      FrozenTable::Line& line = table.lines_.emplace_back();
-      line.rule = rows_[row].rule;
-      std::memset(line.codes, FrozenTable::kEnd, sizeof(line.codes));
-      used = 0;
-      continue;
+      begin_line(rows_[row]);
+    } else if (size == 1) {
+      line->codes[used++] = static_cast<uint8_t>(code);
+    } else {
+      for (size_t i = 0; i < size; ++i) line->codes[used++] = escaped[i];  // Few: memcpy would be a call.
     }
-    uint8_t* const to = table.lines_.back().codes + used;
-    for (size_t i = 0; i < size; ++i) to[i] = bytes[i];  // Nearly always one: memcpy would be a call.
-    used += size;
   }
   table.lines_.shrink_to_fit();
   table.starts_.shrink_to_fit();

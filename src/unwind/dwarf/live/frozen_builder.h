@@ -1,69 +1,59 @@
 // Builds a FrozenTable: numbers the rules, chooses which changes get a code of one byte, and writes the lines.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
+#include "src/base/id_table.h"
 #include "src/unwind/dwarf/live/frozen_table.h"
 
 namespace perfkit::unwind {
 
 class FrozenBuilder {
  public:
-  FrozenBuilder();
+  // Code beyond 4 GiB from the first row is left out. Requires `rows` in ascending order.
+  explicit FrozenBuilder(std::vector<RuleChange> rows);
 
-  // Adds a row: `rule` holds from `address` on. Requires ascending addresses. Returns false if the table is full.
-  bool Add(uint64_t address, const Rule& rule);
-
-  // Writes the table. Call it once, after all rows were added.
+  // Writes the table. Call it once.
   void Build(FrozenTable& table);
 
  private:
-  struct Row {
-    uint32_t offset;
-    uint16_t rule;
-  };
-  // A step that could get a code, packed into a number: whether it is relative, its delta, and `what`. 0 means none.
-  using Key = uint32_t;
-  struct Counted {
-    Key key = 0;
-    uint16_t count = 0;  // Number of rows that it would encode.
-    // Number of rows for which it is the more frequent of the two encodings; once codes are chosen, its code.
-    uint16_t chosen = 0;
-  };
-  static_assert(sizeof(Counted) == 8);  // A table of them should fit into the first-level cache.
+  // A change of the rule from one row to the next.
+  struct Change {
+    uint64_t delta;          // The code between the rows, in bytes.
+    uint64_t before, after;  // The bits of the two rules.
 
-  // Return the number of a rule, given as its bits.
-  uint16_t Number(uint64_t bits);
-  uint16_t NewNumber(uint64_t bits);
-  // Renumbers the rules by how often they are used.
-  void SortRules();
-  // Return the step to a row from the one before it, in the two encodings; 0 if the encoding can't express it.
-  Key RelativeKey(const Row& from, const Row& to) const;
-  static Key PlainKey(const Row& from, const Row& to);
-  void CountSteps();
-  void ChooseSteps(FrozenTable& table);
-  // Returns the bucket of a step, or the empty one for it.
-  Counted* Find(Key key);
+    // Returns true if only the rule's offset changes: by further() bytes.
+    bool is_relative() const { return (before ^ after) >> 32 == 0; }
+    int32_t further() const { return static_cast<int32_t>(after - before); }
+  };
+  // A step that could get a code.
+  struct Step {
+    uint16_t delta, what;  // As FrozenTable::Step.
+    bool is_relative;
+    uint32_t rows;  // How many rows of the sample it encodes.
+  };
+
+  // Returns the change at a row other than the first one.
+  Change ChangeAt(size_t row) const;
+  // Returns the id of a change's step in codes_; 0 if too much code is between the rows. Numbers the rule if it is new.
+  uint64_t StepId(const Change& change);
+  // Returns the number of a rule, given by its bits.
+  uint32_t Number(uint64_t bits);
+  // Returns the different steps of a sample of rows.
+  std::vector<Step> CountSteps();
+  // Numbers the rules anew, by how often plain steps use them, and puts the new numbers into `steps`.
+  void SortRules(std::vector<Step>& steps);
+  // Gives codes to the most frequent steps.
+  void ChooseCodes(std::vector<Step> steps, FrozenTable& table);
   void WriteLines(FrozenTable& table);
-  // Writes the codes of a row. Returns their number of bytes.
-  size_t WriteRow(size_t row, uint8_t* to);
+  // Writes a change with operands. Returns its number of bytes.
+  size_t WriteEscaped(const Change& change, uint8_t* to);
 
-  uint64_t base_ = 0;
-  uint64_t last_bits_ = 0;  // The bits of the last added rule; without meaning while rows_ is empty.
-  std::vector<Row> rows_;
-  std::vector<Rule> rules_;
-  std::vector<uint32_t> uses_;  // By rule number: how many rows have it.
-  std::unordered_map<uint64_t, uint16_t> numbers_;
-  struct Recent {
-    uint64_t bits = 0;
-    uint16_t number = 0;
-    bool used = false;
-  };
-  std::array<Recent, 1024> recent_;  // A cache of numbers_: neighbouring rows use the same few rules.
-  std::vector<Counted> counted_;     // A hash table by key.
+  std::vector<RuleChange> rows_;
+  std::vector<Rule> rules_;  // By number.
+  base::IdTable numbers_;    // From rules to their numbers.
+  base::IdTable codes_;      // From the ids of steps to their codes.
 };
 
 }  // namespace perfkit::unwind

@@ -62,13 +62,11 @@ FrozenCfiRows::FrozenCfiRows(Cfi& cfi, const MachineRegisters& machine, uint64_t
   };
   rules = FrozenTable(cfi, keep_slow, on_landing_jump);
   if (needs_all) {
-    FrozenBuilder builder;
     const auto as = [&](const CfiRow& row) {
       if (row.cfa.how == Recovery::kUnspecified) return Rule();  // .debug_frame may have a CFA there.
       return Rule{.offset = number_of(row), .kind = RuleKind::kSlow};
     };
-    cfi.ForEachWholeRow(as, [&](uint64_t address, const Rule& number) { return builder.Add(address, number); });
-    builder.Build(row_numbers_);
+    FrozenBuilder(cfi.ChangesAs(as)).Build(row_numbers_);
   }
   rows_.shrink_to_fit();
   registers_.shrink_to_fit();

@@ -23,12 +23,11 @@ uint32_t ReadLow(const uint8_t* from, size_t size) {
 }  // namespace
 
 FrozenTable::FrozenTable(Cfi& cfi, Cfi::SlowRule slow, absl::FunctionRef<void(uint64_t)> on_landing_jump) {
-  FrozenBuilder builder;
-  cfi.ForEachRow(slow, [&](uint64_t address, const Rule& rule) {
-    if (rule.kind == RuleKind::kInstalls) on_landing_jump(address);
-    return builder.Add(address, rule);
-  });
-  builder.Build(*this);
+  std::vector<RuleChange> rows = cfi.Changes(slow);
+  for (const auto& [begin, rule] : rows) {
+    if (rule.kind == RuleKind::kInstalls) on_landing_jump(begin);
+  }
+  FrozenBuilder(std::move(rows)).Build(*this);
 }
 
 Rule FrozenTable::At(uint64_t address) const {
@@ -84,7 +83,9 @@ Rule FrozenTable::RuleIn(const Line& line, uint64_t wanted) const {
     number = number_size == 0 ? steps_[line.codes[number_at - 1]].what : ReadLow(line.codes + number_at, number_size);
   }
   Rule rule = rules_[number];
-  for (; done < i; ++done) rule.offset += static_cast<int16_t>(steps_[line.codes[done]].what);
+  auto offset = static_cast<uint32_t>(rule.offset);  // Unsigned, because hostile offsets may wrap.
+  for (; done < i; ++done) offset += static_cast<uint32_t>(static_cast<int16_t>(steps_[line.codes[done]].what));
+  rule.offset = static_cast<int32_t>(offset);
   return rule;
 }
 

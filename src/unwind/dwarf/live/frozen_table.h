@@ -22,8 +22,8 @@ class FrozenTable {
  public:
   FrozenTable() = default;  // Has kNone at all addresses.
 
-  // Copies the rules of `cfi`. Code beyond 4 GiB from the first row is left out. If there are more than 65,535
-  // different rules, the further ones are kSlow with offset 0.
+  // Copies the rules of `cfi`. Code beyond 4 GiB from the first row is left out. If more than 65,535 different rules
+  // need a number, the further ones are kSlow with offset 0.
   explicit FrozenTable(Cfi& cfi)
       : FrozenTable(
             cfi, [](const CfiRow&, const Rule& rule) { return rule; }, [](uint64_t) {}) {}

@@ -147,12 +147,8 @@ TEST_CASE("the rules of libraries are those of their rows") {
     const elf::Image image = *elf::Image::Parse(testing::BytesOf(file));
     const auto& machine = image.machine() == EM_AARCH64 ? unwind::kArmRegisters : unwind::kX86Registers;
     unwind::Cfi cfi(image);
-    std::vector<RuleChange> rules, of_rows;
-    const auto append_to = [](std::vector<RuleChange>& changes) {
-      return [&changes](uint64_t address, const Rule& rule) { return changes.push_back({address, rule}), true; };
-    };
-    cfi.ForEachRow(append_to(rules));
-    cfi.ForEachWholeRow([&](const unwind::CfiRow& row) { return RuleFromRow(row, machine); }, append_to(of_rows));
+    const std::vector<RuleChange> rules = cfi.Changes();
+    const auto of_rows = cfi.ChangesAs([&](const unwind::CfiRow& row) { return RuleFromRow(row, machine); });
     INFO(path);
     CHECK(rules.size() > 100);
     CHECK(rules == of_rows);

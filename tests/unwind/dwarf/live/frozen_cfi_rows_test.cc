@@ -52,11 +52,10 @@ struct Agreement {
 // At each change of rule, and at the last byte before it.
 Agreement Compare(Cfi& cfi, const FrozenModule& frozen) {
   std::vector<uint64_t> places;
-  cfi.ForEachRow([&](uint64_t address, const Rule&) {
-    places.push_back(address - 1);
-    places.push_back(address);
-    return true;
-  });
+  for (const auto& [begin, rule] : cfi.Changes()) {
+    places.push_back(begin - 1);
+    places.push_back(begin);
+  }
   Agreement found;
   for (const uint64_t number : places) {
     CfiRow expected, row;
