@@ -52,7 +52,7 @@ FunctionIndex::FunctionIndex(const Unit& unit) {
         ranges_.Add(begin, end, id);
         return has_code = true;
       });
-      if (has_code) functions_.push_back({entry.at, {}, nullptr});
+      if (has_code) functions_.push_back({.entry = entry.at, .name = {}});
     }
     if (pass_over && entry.sibling.kind == Value::Kind::kEntry && entry.sibling.number > entry.after) {
       reader = unit.At(entry.sibling.number);
@@ -66,24 +66,14 @@ FunctionIndex::FunctionIndex(const Unit& unit) {
   ranges_.Build();
 }
 
-void InlineTree::Add(const Unit& unit, const Entry& entry, uint32_t parent, RangeBudget& budget) {
-  const auto id = static_cast<uint32_t>(nodes_.size());
-  nodes_.push_back({entry.at,
-                    parent,
-                    static_cast<uint32_t>(entry.file.number),
-                    static_cast<uint32_t>(entry.line.number),
-                    static_cast<uint32_t>(entry.column.number),
-                    {}});
-  ForEachRange(unit, entry, budget, [&](uint64_t begin, uint64_t end) {
-    ranges_.Add(begin, end, id);
-    return true;
-  });
-}
-
 // `inside` has the current call for each level.
-InlineTree::InlineTree(const Unit& unit, uint64_t at) {
+void FunctionIndex::ReadInlined(const Unit& unit, Function& function) {
+  function.inlined_known = true;
+  function.first_call = static_cast<uint32_t>(calls_.size());
+  function.first_range = static_cast<uint32_t>(inlined_ranges_.size());
   RangeBudget budget(unit);
-  base::DwarfReader reader = unit.At(at);
+  base::FlatRanges ranges;
+  base::DwarfReader reader = unit.At(function.entry);
   Entry entry;
   std::vector<uint32_t> inside;
   while (true) {
@@ -98,8 +88,18 @@ InlineTree::InlineTree(const Unit& unit, uint64_t at) {
     if (entry.abbrev->tag == DW_TAG_inlined_subroutine) {
       reader = before;
       unit.Read(reader, entry);
-      Add(unit, entry, parent, budget);
-      parent = static_cast<uint32_t>(nodes_.size() - 1);
+      const auto id = static_cast<uint32_t>(calls_.size());
+      calls_.push_back({.entry = entry.at,
+                        .parent = parent,
+                        .file = static_cast<uint32_t>(entry.file.number),
+                        .line = static_cast<uint32_t>(entry.line.number),
+                        .column = static_cast<uint32_t>(entry.column.number),
+                        .name = {}});
+      ForEachRange(unit, entry, budget, [&](uint64_t begin, uint64_t end) {
+        ranges.Add(begin, end, id);
+        return true;
+      });
+      parent = id;
     }
     if (entry.abbrev->children) {
       inside.push_back(parent);
@@ -107,8 +107,9 @@ InlineTree::InlineTree(const Unit& unit, uint64_t at) {
       break;
     }
   }
-  nodes_.shrink_to_fit();
-  ranges_.Build();
+  ranges.Build();
+  function.ranges = static_cast<uint32_t>(ranges.ranges().size());
+  inlined_ranges_.insert(inlined_ranges_.end(), ranges.ranges().begin(), ranges.ranges().end());
 }
 
 }  // namespace perfkit::symbolize::dwarf

@@ -1,15 +1,18 @@
 // The functions of one unit by address, and the calls that were inlined into each.
 //
-//   FunctionIndex   pc ─> function                            built once for each unit, in one pass over its entries
-//   InlineTree      pc ─> inlined call ─> its caller ─> …     built at the first lookup in the function
+//   pc ─> function                            found in one pass over the unit's entries
+//   pc ─> inlined call ─> its caller ─> …     read at the first lookup in the function
+//
+// A lookup of code that no cache of the CPU has is a chain of loads, each of which waits for the one before it. So the
+// inlined calls of all functions are in two arrays of the unit, and a function says where its own are.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "src/base/flatten.h"
+#include "src/base/last_at.h"
 #include "src/symbolize/dwarf/unit.h"
 
 namespace perfkit::symbolize::dwarf {
@@ -20,39 +23,22 @@ struct CallName {
   bool linkage = false, known = false;  // The name is the linkage name; the name was read.
 };
 
-class InlineTree {
+// Not thread-safe.
+class FunctionIndex {
  public:
   static constexpr uint32_t kNone = ~0u;
-  struct Node {
+  struct InlinedCall {
     uint64_t entry = 0;                       // Offset in .debug_info.
     uint32_t parent = kNone;                  // The call that it was inlined into; kNone means the function.
     uint32_t file = 0, line = 0, column = 0;  // Where it is called; `file` is a number in the unit's line table.
     CallName name;
   };
-
-  // Reads the calls inlined into the function at offset `entry`.
-  InlineTree(const Unit& unit, uint64_t entry);
-
-  // Returns the innermost call at `address`, or kNone.
-  uint32_t Find(uint64_t address) const { return ranges_.Find(address); }
-  Node& node(uint32_t index) { return nodes_[index]; }
-  size_t bytes() const { return sizeof(*this) + ranges_.bytes() + nodes_.capacity() * sizeof(Node); }
-
- private:
-  // Adds one call and its ranges.
-  void Add(const Unit& unit, const Entry& entry, uint32_t parent, struct RangeBudget& budget);
-
-  base::FlatRanges ranges_;
-  std::vector<Node> nodes_;
-};
-
-class FunctionIndex {
- public:
-  static constexpr uint32_t kNone = ~0u;
   struct Function {
     uint64_t entry = 0;
     CallName name;
-    std::unique_ptr<InlineTree> inlined;  // Null until the first lookup in the function.
+    bool inlined_known = false;  // ReadInlined was called.
+    // The inlined calls from first_call on are its own, and the ranges [first_range, first_range + ranges).
+    uint32_t first_call = 0, first_range = 0, ranges = 0;
   };
 
   explicit FunctionIndex(const Unit& unit);
@@ -60,16 +46,32 @@ class FunctionIndex {
   // Returns the function that contains `address`, or kNone.
   uint32_t Find(uint64_t address) const { return ranges_.Find(address); }
   Function& function(uint32_t index) { return functions_[index]; }
-  void Prefetch(uint32_t index) const {
-    __builtin_prefetch(&functions_[index]);
-    __builtin_prefetch(functions_[index].inlined.get());
+
+  // Reads the calls inlined into a function. Call it once, before FindInlined. `unit` is that of the constructor.
+  void ReadInlined(const Unit& unit, Function& function);
+  // Returns the innermost call at `address`, or kNone. Begins to load it.
+  uint32_t FindInlined(const Function& function, uint64_t address) const {
+    __builtin_prefetch(calls_.data() + function.first_call);
+    const base::FlatRanges::Range* const found =
+        base::LastAt(inlined_ranges_.data() + function.first_range, function.ranges, address,
+                     [](const base::FlatRanges::Range& range) { return range.begin; });
+    if (found == nullptr || address >= found->end) return kNone;
+    __builtin_prefetch(&calls_[found->id]);
+    return found->id;
   }
+  InlinedCall& call(uint32_t index) { return calls_[index]; }
+
   size_t size() const { return functions_.size(); }
-  size_t bytes() const { return ranges_.bytes() + functions_.capacity() * sizeof(Function); }
+  size_t bytes() const {
+    return ranges_.bytes() + functions_.capacity() * sizeof(Function) + calls_.capacity() * sizeof(InlinedCall) +
+           inlined_ranges_.capacity() * sizeof(base::FlatRanges::Range);
+  }
 
  private:
   base::FlatRanges ranges_;
   std::vector<Function> functions_;
+  std::vector<InlinedCall> calls_;
+  std::vector<base::FlatRanges::Range> inlined_ranges_;  // Their ids are indices in calls_.
 };
 
 }  // namespace perfkit::symbolize::dwarf

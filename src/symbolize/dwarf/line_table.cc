@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "src/base/flatten.h"
 #include "src/base/last_at.h"
 
 namespace perfkit::symbolize::dwarf {
@@ -48,8 +49,7 @@ LineTable::LineTable(const Unit& unit) : comp_dir_(unit.Text(unit.root().comp_di
   Header header;
   if (ReadHeader(unit, reader, header)) Run(reader, header);
   rows_.shrink_to_fit();
-  sequences_.shrink_to_fit();
-  ranges_.Build();
+  Flatten();
 }
 
 // DWARF 5, 6.2.4. Leaves the reader at the program, bounded by the end of this table.
@@ -196,15 +196,28 @@ void LineTable::EndSequence(size_t first, uint64_t end) {
   rows_.resize(kept);
   // A sequence at 0 is of code that the linker removed.
   if (kept == first || rows_[first].address == 0 || kept > ~uint32_t{0}) return rows_.resize(first);
-  ranges_.Add(rows_[first].address, end, static_cast<uint32_t>(sequences_.size()));
-  sequences_.push_back({static_cast<uint32_t>(first), static_cast<uint32_t>(kept)});
+  sequences_.push_back({rows_[first].address, end, static_cast<uint32_t>(first), static_cast<uint32_t>(kept)});
+}
+
+void LineTable::Flatten() {
+  base::FlatRanges ranges;
+  for (size_t i = 0; i < sequences_.size(); ++i) {
+    ranges.Add(sequences_[i].begin, sequences_[i].end, static_cast<uint32_t>(i));
+  }
+  ranges.Build();
+  std::vector<Sequence> flat;
+  flat.reserve(ranges.ranges().size());
+  for (const auto& [begin, end, id] : ranges.ranges()) {
+    flat.push_back({begin, end, sequences_[id].first, sequences_[id].last});
+  }
+  sequences_ = std::move(flat);
 }
 
 const LineTable::Row* LineTable::Find(uint64_t address) const {
-  const uint32_t index = ranges_.Find(address);
-  if (index == base::FlatRanges::kNone) return nullptr;
-  const Sequence& sequence = sequences_[index];
-  return base::LastAt(rows_.data() + sequence.first, sequence.last - sequence.first, address,
+  const Sequence* const sequence =
+      base::LastAt(sequences_.data(), sequences_.size(), address, [](const Sequence& at) { return at.begin; });
+  if (sequence == nullptr || address >= sequence->end) return nullptr;
+  return base::LastAt(rows_.data() + sequence->first, sequence->last - sequence->first, address,
                       [](const Row& row) { return row.address; });
 }
 
@@ -223,7 +236,7 @@ std::string LineTable::PathOf(uint64_t number) const {
 
 size_t LineTable::bytes() const {
   return folders_.capacity() * sizeof(folders_[0]) + files_.capacity() * sizeof(File) + rows_.capacity() * sizeof(Row) +
-         sequences_.capacity() * sizeof(Sequence) + ranges_.bytes();
+         sequences_.capacity() * sizeof(Sequence);
 }
 
 }  // namespace perfkit::symbolize::dwarf

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/flatten.h"
 #include "src/symbolize/dwarf/unit.h"
 
 namespace perfkit::symbolize::dwarf {
@@ -36,9 +35,10 @@ class LineTable {
   size_t bytes() const;
 
  private:
-  // A contiguous range of code, with its rows in ascending order.
+  // A contiguous range of code, [begin, end), and its rows [first, last), which ascend.
   struct Sequence {
-    uint32_t first = 0, last = 0;  // The rows [first, last).
+    uint64_t begin = 0, end = 0;
+    uint32_t first = 0, last = 0;
   };
   struct File {
     std::string_view name;
@@ -54,6 +54,8 @@ class LineTable {
   void Run(base::DwarfReader& reader, const Header& header);
   // Adds the rows from `first` on as a sequence that ends at address `end`.
   void EndSequence(size_t first, uint64_t end);
+  // Sorts the sequences. Where they overlap, splits them.
+  void Flatten();
 
   uint16_t version_ = 0;
   std::string_view comp_dir_;
@@ -61,7 +63,6 @@ class LineTable {
   std::vector<File> files_;
   std::vector<Row> rows_;
   std::vector<Sequence> sequences_;
-  base::FlatRanges ranges_;  // Numbers are indices in sequences_.
 };
 
 }  // namespace perfkit::symbolize::dwarf

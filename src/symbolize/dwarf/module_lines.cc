@@ -109,12 +109,13 @@ LineTable& ModuleLines::LinesOf(LoadedUnit& loaded) {
   return *loaded.lines;
 }
 
-InlineTree& ModuleLines::InlinedIn(LoadedUnit& loaded, FunctionIndex::Function& function) {
-  if (function.inlined == nullptr) {
-    function.inlined = std::make_unique<InlineTree>(loaded.unit, function.entry);
-    cache_.Use(loaded, function.inlined->bytes());
+uint32_t ModuleLines::FindInlined(LoadedUnit& loaded, FunctionIndex::Function& function, uint64_t address) {
+  if (!function.inlined_known) {
+    const size_t before = loaded.functions->bytes();
+    loaded.functions->ReadInlined(loaded.unit, function);
+    cache_.Use(loaded, loaded.functions->bytes() - before);
   }
-  return *function.inlined;
+  return loaded.functions->FindInlined(function, address);
 }
 
 // Returns the first linkage name in the chain of origins; without one, the first name.
@@ -169,14 +170,16 @@ void ModuleLines::Find(uint64_t address, std::vector<SourceCall>& calls) {
   if (loaded == nullptr) return;
   FunctionIndex& functions = FunctionsOf(*loaded);
   const uint32_t index = functions.Find(address);
-  if (index != FunctionIndex::kNone) functions.Prefetch(index);  // It arrives while the line is looked up.
+  FunctionIndex::Function* const function = index != FunctionIndex::kNone ? &functions.function(index) : nullptr;
+  // Before the line is looked up, so that the CPU waits for both at the same time.
+  const uint32_t innermost = function != nullptr ? FindInlined(*loaded, *function, address) : FunctionIndex::kNone;
   SourceCall call;
   if (const LineTable::Row* const row = LinesOf(*loaded).Find(address)) {
     call.file = PathOf(*loaded, row->file);
     call.line = row->line;
     call.column = row->column;
   }
-  if (index == FunctionIndex::kNone) {
+  if (function == nullptr) {
     if (!call.file.empty()) calls.push_back(call);
     return;
   }
@@ -186,16 +189,16 @@ void ModuleLines::Find(uint64_t address, std::vector<SourceCall>& calls) {
     call.linkage = name.linkage;
     calls.push_back(call);
   };
-  FunctionIndex::Function& function = functions.function(index);
-  InlineTree& inlined = InlinedIn(*loaded, function);
-  for (uint32_t i = inlined.Find(address); i != InlineTree::kNone && calls.size() < kMaxCalls;) {
-    InlineTree::Node& node = inlined.node(i);
-    push(node.entry, node.name);
+  for (uint32_t i = innermost; i != FunctionIndex::kNone && calls.size() < kMaxCalls;) {
+    FunctionIndex::InlinedCall& inlined = functions.call(i);
+    push(inlined.entry, inlined.name);
     // The next call outwards is at the place where this one was inlined.
-    call = {.file = PathOf(*loaded, node.file), .line = node.line, .column = node.column};
-    i = node.parent;
+    call.file = PathOf(*loaded, inlined.file);
+    call.line = inlined.line;
+    call.column = inlined.column;
+    i = inlined.parent;
   }
-  push(function.entry, function.name);
+  push(function->entry, function->name);
 }
 
 }  // namespace perfkit::symbolize::dwarf

@@ -57,7 +57,8 @@ class ModuleLines {
   // Return parts of a unit, decoding them at the first call.
   FunctionIndex& FunctionsOf(LoadedUnit& loaded);
   LineTable& LinesOf(LoadedUnit& loaded);
-  InlineTree& InlinedIn(LoadedUnit& loaded, FunctionIndex::Function& function);
+  // Returns the innermost call that was inlined at `address` of a function, or FunctionIndex::kNone.
+  uint32_t FindInlined(LoadedUnit& loaded, FunctionIndex::Function& function, uint64_t address);
   // Returns the name of the entry at offset `entry`: `name`, which is looked up at the first call.
   const CallName& NameOf(const LoadedUnit& loaded, uint64_t entry, CallName& name);
   std::string_view PathOf(LoadedUnit& loaded, uint64_t file);
