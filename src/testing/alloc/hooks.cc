@@ -2,13 +2,11 @@
 // perfkit::testing_alloc.
 //
 // A program's definitions override libc's for all libraries of the process. These count and call glibc's own entries.
-// Under a sanitizer, which has its own allocator, its hook counts instead. This is an object library, so that linking
-// it suffices.
+// In a program with a sanitizer, which has its own allocator, they call that one, and its hook counts what it allocates
+// in other ways. This is an object library, so that linking it suffices.
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "src/base/sanitizers.h"
 
 namespace {
 
@@ -24,6 +22,15 @@ namespace {
   return memory;
 }
 
+// As above, for the result of allocate(). Does not count what a sanitizer's hook has counted: ThreadSanitizer calls it
+// for some functions only.
+template <class Allocate>
+[[maybe_unused]] inline void* CountedOnce(const Allocate& allocate, size_t size) noexcept {
+  const uint64_t before = t_allocations;
+  void* const memory = allocate();
+  return t_allocations == before ? Counted(memory, size) : memory;
+}
+
 }  // namespace
 
 // Return the addresses of the calling thread's counts. src/sys/allocations.h has weak references to them.
@@ -32,16 +39,14 @@ extern "C" __attribute__((visibility("default"))) const uint64_t* perfkit_thread
 }
 extern "C" __attribute__((visibility("default"))) const uint64_t* perfkit_thread_allocated_bytes() { return &t_bytes; }
 
-#if PERFKIT_SANITIZED
-
-// sanitizer/allocator_interface.h. If these two are defined, the sanitizer's runtime calls them.
+// sanitizer/allocator_interface.h. If these two are defined, a sanitizer's runtime calls them.
 extern "C" __attribute__((visibility("default"))) void __sanitizer_malloc_hook(const volatile void*, size_t size) {
   ++t_allocations;
   t_bytes += size;
 }
 extern "C" __attribute__((visibility("default"))) void __sanitizer_free_hook(const volatile void*) {}
 
-#elif defined(__GLIBC__)
+#ifdef __GLIBC__
 
 extern "C" {
 
@@ -52,24 +57,52 @@ void* __libc_memalign(size_t alignment, size_t size);
 void* __libc_valloc(size_t size);
 void* __libc_pvalloc(size_t size);
 
-void* malloc(size_t size) noexcept { return Counted(__libc_malloc(size), size); }
+// A sanitizer's entries, which are null in programs without one. The functions below hide them from the program.
+[[gnu::weak]] void* __interceptor_malloc(size_t size);
+[[gnu::weak]] void* __interceptor_calloc(size_t count, size_t size);
+[[gnu::weak]] void* __interceptor_realloc(void* memory, size_t size);
+[[gnu::weak]] void* __interceptor_memalign(size_t alignment, size_t size);
+[[gnu::weak]] void* __interceptor_valloc(size_t size);
+[[gnu::weak]] void* __interceptor_pvalloc(size_t size);
+
+void* malloc(size_t size) noexcept {
+  if (__interceptor_malloc != nullptr) return CountedOnce([=] { return __interceptor_malloc(size); }, size);
+  return Counted(__libc_malloc(size), size);
+}
 
 // The product fits if there is memory.
-void* calloc(size_t count, size_t size) noexcept { return Counted(__libc_calloc(count, size), count * size); }
+void* calloc(size_t count, size_t size) noexcept {
+  if (__interceptor_calloc != nullptr)
+    return CountedOnce([=] { return __interceptor_calloc(count, size); }, count * size);
+  return Counted(__libc_calloc(count, size), count * size);
+}
 
-void* realloc(void* memory, size_t size) noexcept { return Counted(__libc_realloc(memory, size), size); }
+void* realloc(void* memory, size_t size) noexcept {
+  if (__interceptor_realloc != nullptr) return CountedOnce([=] { return __interceptor_realloc(memory, size); }, size);
+  return Counted(__libc_realloc(memory, size), size);
+}
 
-void* memalign(size_t alignment, size_t size) noexcept { return Counted(__libc_memalign(alignment, size), size); }
+void* memalign(size_t alignment, size_t size) noexcept {
+  if (__interceptor_memalign != nullptr)
+    return CountedOnce([=] { return __interceptor_memalign(alignment, size); }, size);
+  return Counted(__libc_memalign(alignment, size), size);
+}
 
-void* aligned_alloc(size_t alignment, size_t size) noexcept { return Counted(__libc_memalign(alignment, size), size); }
+void* aligned_alloc(size_t alignment, size_t size) noexcept { return memalign(alignment, size); }
 
-void* valloc(size_t size) noexcept { return Counted(__libc_valloc(size), size); }
+void* valloc(size_t size) noexcept {
+  if (__interceptor_valloc != nullptr) return CountedOnce([=] { return __interceptor_valloc(size); }, size);
+  return Counted(__libc_valloc(size), size);
+}
 
-void* pvalloc(size_t size) noexcept { return Counted(__libc_pvalloc(size), size); }
+void* pvalloc(size_t size) noexcept {
+  if (__interceptor_pvalloc != nullptr) return CountedOnce([=] { return __interceptor_pvalloc(size); }, size);
+  return Counted(__libc_pvalloc(size), size);
+}
 
 int posix_memalign(void** out, size_t alignment, size_t size) noexcept {
   if (alignment % sizeof(void*) != 0 || (alignment & (alignment - 1)) != 0 || alignment == 0) return EINVAL;
-  void* const memory = Counted(__libc_memalign(alignment, size), size);
+  void* const memory = memalign(alignment, size);
   if (memory == nullptr) return ENOMEM;
   *out = memory;
   return 0;
