@@ -14,8 +14,8 @@
 //   * every result of the try but "busy" is returned, e.g. that the owner of a robust mutex has died.
 // Releases of mutexes that are robust, have a priority ceiling, or are shared between processes are not noted.
 //
-// With a sanitizer whose runtime interposes these calls itself, and with a C library other than glibc, nothing is
-// interposed.
+// In a program with a sanitizer's runtime, which interposes these calls itself, that one's are called in place of the C
+// library's. If this file is compiled for such a sanitizer, or for a C library other than glibc, nothing is interposed.
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -44,53 +44,6 @@ extern "C" __attribute__((visibility("default"))) const perfkit::sys::LockWaitSo
 
 namespace perfkit::sys::locks {
 namespace {
-
-// `noexcept` is as in the C library's headers. Cancelling a thread, or ending it in a signal handler, unwinds its stack
-// as an exception does. If a function here were noexcept but its libc function not, cancelling a thread in it would end
-// the program. What noexcept functions call here is noexcept, too: then they have no table of exceptions (LSDA), and a
-// thread that ends in such a wait is unwound through them, as through the C library's own.
-using MutexCall = int(pthread_mutex_t*) noexcept;
-using TimedMutexCall = int(pthread_mutex_t*, const timespec*) noexcept;
-using ClockMutexCall = int(pthread_mutex_t*, clockid_t, const timespec*) noexcept;
-using RwlockCall = int(pthread_rwlock_t*) noexcept;
-using TimedRwlockCall = int(pthread_rwlock_t*, const timespec*) noexcept;
-using ClockRwlockCall = int(pthread_rwlock_t*, clockid_t, const timespec*) noexcept;
-using ConditionCall = int(pthread_cond_t*) noexcept;
-using WaitCall = int(pthread_cond_t*, pthread_mutex_t*);
-using TimedWaitCall = int(pthread_cond_t*, pthread_mutex_t*, const timespec*);
-using ClockWaitCall = int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
-using SemaphoreCall = int(sem_t*);
-using PostCall = int(sem_t*) noexcept;
-using TimedSemaphoreCall = int(sem_t*, const timespec*);
-using ClockSemaphoreCall = int(sem_t*, clockid_t, const timespec*);
-
-// x86-64 has two versions of condition variables: programs that were linked since 2003 use the newer one.
-#if defined(__x86_64__)
-constexpr const char* kConditions = "GLIBC_2.3.2";
-#else
-constexpr const char* kConditions = nullptr;
-#endif
-
-constinit Real<MutexCall> g_mutex_lock("pthread_mutex_lock");
-constinit Real<TimedMutexCall> g_mutex_timedlock("pthread_mutex_timedlock");
-constinit Real<ClockMutexCall> g_mutex_clocklock("pthread_mutex_clocklock");
-constinit Real<MutexCall> g_mutex_unlock("pthread_mutex_unlock");
-constinit Real<RwlockCall> g_rdlock("pthread_rwlock_rdlock");
-constinit Real<TimedRwlockCall> g_timedrdlock("pthread_rwlock_timedrdlock");
-constinit Real<ClockRwlockCall> g_clockrdlock("pthread_rwlock_clockrdlock");
-constinit Real<RwlockCall> g_wrlock("pthread_rwlock_wrlock");
-constinit Real<TimedRwlockCall> g_timedwrlock("pthread_rwlock_timedwrlock");
-constinit Real<ClockRwlockCall> g_clockwrlock("pthread_rwlock_clockwrlock");
-constinit Real<RwlockCall> g_rwlock_unlock("pthread_rwlock_unlock");
-constinit Real<WaitCall> g_cond_wait("pthread_cond_wait", kConditions);
-constinit Real<TimedWaitCall> g_cond_timedwait("pthread_cond_timedwait", kConditions);
-constinit Real<ClockWaitCall> g_cond_clockwait("pthread_cond_clockwait");
-constinit Real<ConditionCall> g_cond_signal("pthread_cond_signal", kConditions);
-constinit Real<ConditionCall> g_cond_broadcast("pthread_cond_broadcast", kConditions);
-constinit Real<SemaphoreCall> g_sem_wait("sem_wait");
-constinit Real<TimedSemaphoreCall> g_sem_timedwait("sem_timedwait");
-constinit Real<ClockSemaphoreCall> g_sem_clockwait("sem_clockwait");
-constinit Real<PostCall> g_sem_post("sem_post");
 
 // Offsets and bits are those of glibc's headers: struct_mutex, and the mutex kinds of pthread_mutex_init.
 constexpr unsigned kTypes = 3;                    // normal, recursive, errorcheck, adaptive
