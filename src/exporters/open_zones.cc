@@ -35,13 +35,14 @@ std::vector<Edge> EdgesOf(const Profile& profile, const std::vector<uint32_t>& z
   return edges;
 }
 
-// "frame 12" is 12, anything else 0.
-uint64_t NumberOf(std::string_view name) {
+// "frame 12" is 12, anything else nullopt.
+std::optional<uint64_t> NumberOf(std::string_view name) {
   constexpr std::string_view kFrame = "frame ";
   uint64_t number = 0;
-  if (!name.starts_with(kFrame)) return 0;
+  if (!name.starts_with(kFrame)) return std::nullopt;
   const std::from_chars_result end = std::from_chars(name.data() + kFrame.size(), name.data() + name.size(), number);
-  return end.ec == std::errc() && end.ptr == name.data() + name.size() ? number : 0;
+  const bool is_number = end.ec == std::errc() && end.ptr == name.data() + name.size();
+  return is_number ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace
@@ -111,10 +112,10 @@ std::string OpenZones::Text(uint32_t path, const char* separator) const {
   return text;
 }
 
-uint64_t OpenZones::FrameNumber(Open open) const {
-  uint64_t number = 0;
+std::optional<uint64_t> OpenZones::FrameNumber(Open open) const {
+  std::optional<uint64_t> number;
   for (const uint32_t name : NamesOf(open.frames)) {
-    if (number == 0) number = NumberOf(NameOf(name));
+    if (!number) number = NumberOf(NameOf(name));
   }
   return number;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,8 +35,8 @@ class OpenZones {
   std::string ZoneText(Open open) const { return Text(open.zones, "/"); }
   // Returns the names of the frames: "frame 12", or "frame 12, stream 3". "" if none was open.
   std::string FrameText(Open open) const { return Text(open.frames, ", "); }
-  // Returns 12 for "frame 12", the frames that FrameCounter::Mark ends; 0 if none was open.
-  uint64_t FrameNumber(Open open) const;
+  // Returns 12 for "frame 12", the frames that FrameCounter::Mark ends; nullopt if none was open.
+  std::optional<uint64_t> FrameNumber(Open open) const;
 
  private:
   // A name within the ones of another path.

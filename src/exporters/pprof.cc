@@ -238,7 +238,8 @@ void PprofWriter::GatherLabels(uint32_t index) {
   const exporters::OpenZones::Open open = OpenAt(index);
   if (open.zones != 0) AddLabel("zone", Text(zones_.ZoneText(open)));
   if (open.frames != 0) AddLabel("frame", Text(zones_.FrameText(open)));
-  if (const uint64_t number = zones_.FrameNumber(open); number != 0) AddNumber("frame_number", number);
+  // With a unit, because pprof takes a number of 0 without one for no number (profile/encode.go, postDecode).
+  if (const std::optional<uint64_t> number = zones_.FrameNumber(open)) AddNumber("frame_number", *number, "count");
   AddLabel("task", Text(sample.task));
   if (sample.task_number != 0) AddNumber("task_id", sample.task_number);
   AddLabel("stack", Text(StackQualityName(sample.quality)));
