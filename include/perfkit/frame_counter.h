@@ -53,8 +53,8 @@ class FrameThread;
 }  // namespace count
 
 struct FrameOptions {
-  // At most kMaxEvents; further ones, and groups without room, are ignored. A text with braces is a list for
-  // ParseEventList: the events of a group are on the PMU together.
+  // At most kMaxEvents; further ones, and groups without room, are not counted, and the reports say so. A text with
+  // braces is a list for ParseEventList: the events of a group are on the PMU together.
   EventSpecs events{};
   // Frames that take longer are hitches; 0 disables hitches. To explain hitches, the kernel logs the context switches
   // and page faults of the marking thread. This takes two rings of 64 KiB of locked memory, and some 100 ns for each

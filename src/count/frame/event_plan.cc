@@ -18,7 +18,6 @@ EventPlan::EventPlan(std::span<const EventSpec> events, std::optional<ReadPath> 
 
 // Adds an event, or the groups of a list. A text with braces is a list, because no event's text has any.
 void EventPlan::Add(const EventSpec& spec) {
-  if (size() == kMaxEvents) return;
   absl::Status status;
   if (!spec.type && spec.text.find('{') != std::string::npos) {
     absl::StatusOr<std::vector<std::vector<EventConfig>>> groups = ParseEventList(spec.text);
@@ -30,8 +29,7 @@ void EventPlan::Add(const EventSpec& spec) {
     if (status.ok()) AddGroup({*std::move(config)});
   }
   if (status.ok()) return;
-  AddGroup({Placeholder(spec.text)});
-  SetReason(size() - 1, status);
+  if (AddGroup({Placeholder(spec.text)})) SetReason(size() - 1, status);
 }
 
 void EventPlan::SetReason(size_t i, const absl::Status& status) {
@@ -39,9 +37,12 @@ void EventPlan::SetReason(size_t i, const absl::Status& status) {
   causes_[i] = sys::CauseOf(status);
 }
 
-// Ignores a group that exceeds kMaxEvents. A smaller group after it may still fit.
-void EventPlan::AddGroup(std::vector<EventConfig> group) {
-  if (size() + group.size() > kMaxEvents) return;
+// A smaller group after one that does not fit may still fit.
+bool EventPlan::AddGroup(std::vector<EventConfig> group) {
+  if (size() + group.size() > kMaxEvents) {
+    for (const EventConfig& event : group) left_out_ += (left_out_.empty() ? "" : ", ") + event.name;
+    return false;
+  }
   for (size_t member = 0; member < group.size(); ++member) {
     positions_.push_back({groups_.size(), member});
     names_.push_back(group[member].name);
@@ -49,6 +50,7 @@ void EventPlan::AddGroup(std::vector<EventConfig> group) {
     causes_.emplace_back();
   }
   groups_.push_back(std::move(group));
+  return true;
 }
 
 std::optional<size_t> EventPlan::IndexOf(uint64_t software_config) const {

@@ -22,7 +22,7 @@ namespace perfkit::count {
 class EventPlan {
  public:
   // A text with braces is a list for ParseEventList, and adds all of its events. Events beyond kMaxEvents have no
-  // index, nor has a group that does not fit as a whole.
+  // index, nor has a group that does not fit as a whole: left_out() names them.
   EventPlan(std::span<const EventSpec> events, std::optional<ReadPath> only_path);
 
   // Return the events, opened on the calling thread; nullopt if none can be opened. OpenFirst runs the self-test, and
@@ -40,6 +40,8 @@ class EventPlan {
   std::string_view unit(size_t i) const { return event(i).unit; }
   double scale(size_t i) const { return event(i).scale; }
   bool is_of_machine(size_t i) const { return IsEnergy(event(i)); }
+  // The names of events without an index: "a, b".
+  const std::string& left_out() const { return left_out_; }
   // Returns what its counts are restricted to, for titles: "user space only"; "" for most.
   std::string Restriction(size_t i) const;
   // Returns true if event i includes the kernel's part, and could do without.
@@ -65,7 +67,8 @@ class EventPlan {
   const EventConfig& event(size_t i) const { return groups_[positions_[i].group][positions_[i].member]; }
   void Add(const EventSpec& spec);
   void SetReason(size_t i, const absl::Status& status);
-  void AddGroup(std::vector<EventConfig> group);
+  // Returns false if the group is left out.
+  bool AddGroup(std::vector<EventConfig> group);
   absl::StatusOr<std::unique_ptr<Source>> Open(bool self_test, std::optional<bool> migrations_by_records) const;
   bool LacksMigrations(const Source& source) const;
   bool IsLikeFirst(const Source& source, size_t i) const;
@@ -74,6 +77,7 @@ class EventPlan {
   std::vector<std::vector<EventConfig>> groups_;
   std::vector<Position> positions_;
   std::vector<std::string> names_, reasons_, causes_;
+  std::string left_out_;
   std::array<ReadPath, kMaxEvents> paths_{};
   std::array<Validity, kMaxEvents> fixed_flags_{};
   std::optional<ReadPath> only_path_;

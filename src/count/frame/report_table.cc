@@ -137,6 +137,9 @@ void AppendNotCounted(const EventPlan& plan, std::string* out) {
       plan, "not counted", [&](size_t i) { return std::string(plan.reason(i)); }, out);
   AppendReasons(
       plan, "not counted on some threads", [&](size_t i) { return plan.later_reason(i); }, out);
+  if (plan.left_out().empty()) return;
+  absl::StrAppendFormat(out, "not counted: %s: more than the %d events that are counted at a time\n", plan.left_out(),
+                        kMaxEvents);
 }
 
 }  // namespace perfkit::count

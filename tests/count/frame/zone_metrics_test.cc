@@ -58,8 +58,14 @@ TEST_CASE("frames: a text with braces is a list of groups") {
     if (frames.reason(faults).empty()) CHECK(frames.last().values[faults] >= 50);
   }
   FrameCounter many({.events = {"{page-faults,page-faults:u}", "{dummy,dummy,dummy,dummy,dummy,dummy,dummy,dummy}",
-                                "{dummy,dummy,dummy,dummy,dummy,dummy,dummy,dummy}", "task-clock"}});
-  CHECK(many.size() == 11);  // The second group of eight does not fit.
+                                "{minor-faults,dummy,dummy,dummy,dummy,dummy,dummy}", "task-clock"}});
+  CHECK(many.size() == 11);  // The group of seven does not fit.
+  CHECK(many.FormatZones().find("not counted: minor-faults, dummy, dummy, dummy, dummy, dummy, dummy: more than the 16 "
+                                "events that are counted at a time\n") != std::string::npos);
+  FrameCounter with_typo({.events = {"{dummy,dummy,dummy,dummy,dummy,dummy,dummy,dummy}",
+                                     "{dummy,dummy,dummy,dummy,dummy,dummy,dummy,dummy}", "nonesuch"}});
+  CHECK(with_typo.size() == 16);
+  CHECK(with_typo.FormatZones().find("not counted: nonesuch: more than the 16 events") != std::string::npos);
 }
 
 TEST_CASE("frames: metrics of zones are the arithmetic of their counts", "[metric]") {
