@@ -30,12 +30,15 @@
 #include "perfkit/enable.h"
 
 #if defined(TRACY_ENABLE)
-#if defined(__has_include) && !__has_include(<tracy/Tracy.hpp>) && __has_include(<Tracy.hpp>)
+#if __has_include(<tracy/Tracy.hpp>)
+#include <tracy/Tracy.hpp>
+#elif __has_include(<Tracy.hpp>)
 #include <Tracy.hpp>
 #else
-#include <tracy/Tracy.hpp>
+#error TRACY_ENABLE is defined, but tracy/Tracy.hpp is not found. Remedy: add the folder "public" of Tracy to the include path.
+#define PERFKIT_WITHOUT_TRACY  // gcc 12 goes on without a header that is missing.
 #endif
-#if PERFKIT_ENABLE
+#if PERFKIT_ENABLE && !defined(PERFKIT_WITHOUT_TRACY)
 #include "perfkit/detail/tracy_beside.h"
 #endif
 #else

@@ -145,6 +145,19 @@ std::string CausesText(const Profile& profile, const SlowFrame& frame) {
   return "  causes\n" + text + "  parts\n";
 }
 
+std::string FramesAre(uint64_t frames) { return frames == 1 ? "1 frame is" : absl::StrFormat("%d frames are", frames); }
+
+// Why no frame is shown.
+std::string WhyNone(size_t frames, const SlowFrameOptions& options) {
+  if (frames == 0) {
+    return "# no frame ended while the session ran, or the session has no FrameCounter. Remedy: set "
+           "SessionOptions::frames\n";
+  }
+  if (options.frames == 0) return "# none is shown: SlowFrameOptions::frames is 0\n";
+  if (options.name.empty()) return "# no frame took longer than usual\n";
+  return absl::StrFormat("# no frame with a name like '%s' took longer than usual\n", OneLine(options.name));
+}
+
 // What the text can't tell.
 std::string Gaps(const Profile& profile) {
   std::string text;
@@ -154,12 +167,12 @@ std::string Gaps(const Profile& profile) {
   const auto parts = std::count_if(profile.zones.begin(), profile.zones.end(),
                                    [](const ProfileZone& zone) { return zone.is_frame && !zone.is_whole; });
   if (parts != 0) {
-    absl::StrAppendFormat(
-        &text, "# %d frames are left out: some of their waits, zones or samples are not in the profile\n", parts);
+    absl::StrAppendFormat(&text, "# %s left out: some of their waits, zones or samples are not in the profile\n",
+                          FramesAre(static_cast<uint64_t>(parts)));
   }
   if (profile.accounting.frames_dropped != 0) {
-    absl::StrAppendFormat(&text, "# %d frames are left out: there was no room for them\n",
-                          profile.accounting.frames_dropped);
+    absl::StrAppendFormat(&text, "# %s left out: there was no room for them\n",
+                          FramesAre(profile.accounting.frames_dropped));
   }
   const auto was_paused = [](const ProfileEvent& event) { return event.accounting.paused != 0; };
   if (std::any_of(profile.events.begin(), profile.events.end(), was_paused)) {
@@ -223,6 +236,7 @@ std::string FormatSlowFrames(const Profile& profile, const SlowFrameOptions& opt
   const auto frames =
       std::count_if(profile.zones.begin(), profile.zones.end(), [](const ProfileZone& zone) { return zone.is_frame; });
   std::string text = absl::StrFormat("# the %d slowest of %d frames\n", slow.size(), frames) + Gaps(profile);
+  if (slow.empty()) return text + WhyNone(static_cast<size_t>(frames), options);
   const auto references = std::count_if(profile.zones.begin(), profile.zones.end(),
                                         [](const ProfileZone& zone) { return zone.is_reference; });
   if (references != 0)

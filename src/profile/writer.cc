@@ -38,37 +38,30 @@ bool HasExtension(const ProfileFormat& format, std::string_view path) {
   return false;
 }
 
-// Returns the extensions of all formats, each after a space.
-std::string Extensions() {
+// Returns the extensions of all formats that have `writer`, a member of ProfileFormat, each after a space.
+template <class Writer>
+std::string Extensions(Writer writer) {
   std::string extensions;
   for (const ProfileFormat& format : ProfileFormats()) {
     for (const std::string_view extension : format.extensions) {
-      if (!extension.empty()) extensions += absl::StrFormat(" %s", extension);
+      if (format.*writer != nullptr && !extension.empty()) extensions += absl::StrFormat(" %s", extension);
     }
   }
   return extensions;
 }
 
-absl::Status UnknownFormat(std::string_view path) {
+// Returns why no file can be written. `found`: the format that the path asks for, or nullptr; it does not show `what`.
+// `extensions`: of the formats that do, from Extensions.
+absl::Status NoFormat(std::string_view what, std::string_view path, const ProfileFormat* found,
+                      const std::string& extensions) {
   for (const std::string_view extension : kExporterExtensions) {
-    if (!path.ends_with(extension)) continue;
+    if (found != nullptr || !path.ends_with(extension)) continue;
+    const std::string others = extensions.empty() ? "" : ", or choose one of" + extensions;
     return absl::Status(
         absl::StatusCode::kUnimplemented,
         absl::StrFormat("cannot write %s: \"%s\" is a format of the component perfkit::exporters, which "
-                        "is not linked. Remedy: link it, or choose one of%s for a whole profile",
-                        path, extension, Extensions()));
-  }
-  return absl::Status(
-      absl::StatusCode::kInvalidArgument,
-      absl::StrFormat("cannot write '%s': no format has that extension. Remedy: choose one of%s", path, Extensions()));
-}
-
-// The format does not show `what`, as it has no such `writer`, a member of ProfileFormat.
-template <class Writer>
-absl::Status CannotShow(std::string_view what, std::string_view path, const ProfileFormat& format, Writer writer) {
-  std::string extensions;
-  for (const ProfileFormat& other : ProfileFormats()) {
-    if (other.*writer != nullptr) extensions += absl::StrFormat(" %s", other.extensions[0]);
+                        "is not linked. Remedy: link it%s",
+                        path, extension, others));
   }
   if (extensions.empty()) {
     return absl::Status(
@@ -77,9 +70,24 @@ absl::Status CannotShow(std::string_view what, std::string_view path, const Prof
                         "linked. Remedy: link it",
                         path, what));
   }
+  const std::string why = found != nullptr ? absl::StrFormat("the format %s does not show %s", found->name, what)
+                                           : std::string("no format has that extension");
   return absl::Status(absl::StatusCode::kInvalidArgument,
-                      absl::StrFormat("cannot write %s: the format %s does not show %s. Remedy: choose one of%s", path,
-                                      format.name, what, extensions));
+                      absl::StrFormat("cannot write '%s': %s. Remedy: choose one of%s", path, why, extensions));
+}
+
+// Returns the format that the path asks for, which shows `what`: it has `writer`, a member of ProfileFormat.
+template <class Writer>
+absl::StatusOr<ProfileFormat> FormatWith(Writer writer, std::string_view what, std::string_view path) {
+  const std::vector<ProfileFormat> formats = ProfileFormats();
+  const ProfileFormat* found = nullptr;
+  for (const auto asks_for : {HasExtension, HasPrefix}) {
+    for (const ProfileFormat& format : formats) {
+      if (found == nullptr && asks_for(format, path)) found = &format;
+    }
+  }
+  if (found != nullptr && found->*writer != nullptr) return *found;
+  return NoFormat(what, path, found, Extensions(writer));
 }
 
 // Its nodes are a tree of known functions, parents before their children.
@@ -122,13 +130,7 @@ absl::Status Finish(const WriteOptions& options, const absl::Status& status) {
 }  // namespace
 
 absl::StatusOr<ProfileFormat> FormatOf(std::string_view path) {
-  for (const ProfileFormat& format : ProfileFormats()) {
-    if (HasExtension(format, path)) return format;
-  }
-  for (const ProfileFormat& format : ProfileFormats()) {
-    if (HasPrefix(format, path)) return format;
-  }
-  return UnknownFormat(path);
+  return FormatWith(&ProfileFormat::write, "a profile", path);
 }
 
 std::vector<ProfileFormat> ProfileFormats() {
@@ -150,11 +152,8 @@ absl::Status WriteProfile(const Profile& profile, const std::string& path, const
 
 absl::Status WriteSlowFrame(const Profile& profile, const SlowFrame& frame, const std::string& path,
                             const WriteOptions& options) {
-  const absl::StatusOr<ProfileFormat> format = FormatOf(path);
+  const absl::StatusOr<ProfileFormat> format = FormatWith(&ProfileFormat::write_slow_frame, "a single frame", path);
   if (!format.ok()) return format.status();
-  if (format->write_slow_frame == nullptr) {
-    return CannotShow("a single frame", path, *format, &ProfileFormat::write_slow_frame);
-  }
   if (absl::Status status = profile.Check(); !status.ok()) return status;
   if (absl::Status status = profile::CheckFrame(profile, frame); !status.ok()) return status;
   const absl::Status status = sys::WriteFile(
@@ -164,11 +163,8 @@ absl::Status WriteSlowFrame(const Profile& profile, const SlowFrame& frame, cons
 
 absl::Status WriteDifference(const ProfileDifference& difference, const std::string& path,
                              const WriteOptions& options) {
-  const absl::StatusOr<ProfileFormat> format = FormatOf(path);
+  const absl::StatusOr<ProfileFormat> format = FormatWith(&ProfileFormat::write_difference, "a difference", path);
   if (!format.ok()) return format.status();
-  if (format->write_difference == nullptr) {
-    return CannotShow("a difference", path, *format, &ProfileFormat::write_difference);
-  }
   if (absl::Status status = CheckDifference(difference); !status.ok()) return status;
   const absl::Status status = sys::WriteFile(
       path, [&](sys::ByteSink sink) { return format->write_difference(difference, WhileWriting(options), sink); });

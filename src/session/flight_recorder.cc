@@ -44,9 +44,9 @@ void FlightRecorder::Describe(Profile& profile, SamplerStats& stats) {
   profile.accounting.whole_from_ns = std::max({profile.from_ns, whole_from_ns_, stats.overwritten_until_ns});
   std::vector<std::string>& notes = profile.accounting.notes;
   if (left_out != 0) {
-    notes.push_back(absl::StrFormat("%d samples are left out: they are older than the last %d ns "
+    notes.push_back(absl::StrFormat("left out, and unsampled: %d samples from before the last %g ms "
                                     "(SessionOptions::keep_last)",
-                                    left_out, keep_ns_));
+                                    left_out, static_cast<double>(keep_ns_) / 1e6));
   }
   if (stats.overwritten_until_ns <= profile.from_ns) return;
   notes.push_back(absl::StrFormat("whole for its last %.3f s (ProfileAccounting::whole_from_ns): earlier samples of "

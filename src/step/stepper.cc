@@ -43,14 +43,15 @@ absl::Status EndingStatus(const Session& session, const StepOptions& options, ui
     case Ending::kNone: return absl::OkStatus();
     case Ending::kBudget:
       return absl::Status(absl::StatusCode::kResourceExhausted,
-                          absl::StrFormat("stepping instructions: the region takes more than the budget of %d steps "
-                                          "(%d of them were rounds of rep). Remedy: a smaller region, or a larger "
-                                          "budget at 2 to 17 us a step",
+                          absl::StrFormat("stepping instructions: the region takes more than the budget of %d steps, "
+                                          "MeasureOptions::step_budget (%d of them were rounds of rep). Remedy: a "
+                                          "smaller region, or a larger budget at 2 to 17 us a step",
                                           options.budget, session.count.rounds));
     case Ending::kTime:
       return absl::Status(absl::StatusCode::kResourceExhausted,
-                          absl::StrFormat("stepping instructions: over the limit of CPU time after %d steps of the "
-                                          "region. Remedy: a smaller region, or a higher limit",
+                          absl::StrFormat("stepping instructions: over the limit of CPU time, "
+                                          "MeasureOptions::step_cpu_ns, after %d steps of the region. Remedy: a "
+                                          "smaller region, or a higher limit",
                                           steps));
     case Ending::kFlagLost: return Failed("the region cleared the CPU's trap flag, or left a signal handler by a jump");
     case Ending::kHandler: return Failed("the region installs a handler for SIGTRAP, which stepping needs");

@@ -50,9 +50,9 @@ TEST_CASE("a slow frame is written by extension, and formats that show none say 
   const auto refused = [&](const char* name, const Profile& of) {
     return WriteSlowFrame(of, frame, folder.path() + name);
   };
-  for (const char* const name : {"/hitch.folded", "/hitch.pb.gz", "/hitch.json.gz"}) {
+  for (const char* const name : {"/hitch.folded", "/hitch.pb.gz", "/hitch.json.gz", "/hitch", "/hitch.foo"}) {
     CHECK(refused(name, profile).code() == absl::StatusCode::kInvalidArgument);
-    CHECK_THAT(std::string(refused(name, profile).message()), Catch::Contains(".pftrace .html"));
+    CHECK_THAT(std::string(refused(name, profile).message()), Catch::Contains("choose one of .pftrace .perfetto-trace .html"));
     CHECK(!std::filesystem::exists(folder.path() + name));
   }
   CHECK(refused("/hitch.doc", profile).code() == absl::StatusCode::kInvalidArgument);

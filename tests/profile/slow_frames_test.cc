@@ -164,7 +164,7 @@ TEST_CASE("frames that are not whole are not explained", "[profile][slow_frames]
   REQUIRE(slow.size() == 1);
   CHECK(slow[0].ns == 11 * kMillisecond);
   const std::string text = FormatSlowFrames(profile);
-  CHECK(text.find("# 1 frames are left out: some of their waits, zones or samples are not in the profile\n") !=
+  CHECK(text.find("# 1 frame is left out: some of their waits, zones or samples are not in the profile\n") !=
         text.npos);
 }
 
@@ -315,6 +315,10 @@ TEST_CASE("a profile that is damaged gives the error, and one without frames non
   game.Frame();
   Profile profile = game.Take();
   CHECK(FormatSlowFrames(profile).find("# the 0 slowest of 1 frames\n") == 0);
+  CHECK(FormatSlowFrames(profile).find("# no frame took longer than usual\n") != std::string::npos);
+  CHECK(FormatSlowFrames(profile, {.name = "au*"}).find("like 'au*' took longer") != std::string::npos);
+  CHECK(FormatSlowFrames(profile, {.frames = 0}).find("SlowFrameOptions::frames is 0") != std::string::npos);
+  CHECK(FormatSlowFrames({}).find("Remedy: set SessionOptions::frames") != std::string::npos);
   profile.zones[0].thread = 77;
   CHECK(FormatSlowFrames(profile).find("zones") != std::string::npos);
   CHECK(FindSlowFrames({}).empty());

@@ -154,7 +154,7 @@ TEST_CASE("the budget ends the stepping, not the region", "[stepper][law]") {
 TEST_CASE("the text of a budget has the number that was set", "[stepper]") {
   OPEN_OR_SKIP(stepper);
   CHECK_THAT(std::string(stepper->Run(Loop<50>, nullptr, {.budget = 100}).status().message()),
-             Catch::Matchers::Contains("more than the budget of 100 steps"));
+             Catch::Matchers::Contains("more than the budget of 100 steps, MeasureOptions::step_budget"));
 }
 
 TEST_CASE("limits may be as large as their type", "[stepper]") {
