@@ -278,6 +278,20 @@ TEST_CASE("Measure counts the bytes of allocations", "[allocations]") {
   CHECK(m.costs[0].read_path == "wrapped malloc");
 }
 
+// operator new is in a library, which calls malloc or aligned_alloc.
+TEST_CASE("allocations of libraries are counted", "[allocations]") {
+  struct alignas(64) Line {
+    char bytes[64];
+  };
+  const auto m = Measure({event::kAllocatedBytes, event::kAllocations}, [&] {
+    Line* volatile line = new Line;
+    delete line;
+    int* volatile number = new int;
+    delete number;
+  });
+  CHECK_THAT(m, Costs(64 + 4, event::kAllocatedBytes) && Costs(2, event::kAllocations));
+}
+
 // Zones at random, each with work of its own. `own` has the self of each zone.
 void RandomZones(FrameCounter& frames, Allocator& allocator, std::map<std::string_view, Own>& own, int depth) {
   static constexpr std::array<const char*, 3> kNames = {"load", "build", "draw"};

@@ -33,22 +33,21 @@ template <class Allocate>
 
 }  // namespace
 
+#pragma GCC visibility push(default)  // The program's libraries, too, call all that follow.
+extern "C" {
+
 // Return the addresses of the calling thread's counts. src/sys/allocations.h has weak references to them.
-extern "C" __attribute__((visibility("default"))) const uint64_t* perfkit_thread_allocations() {
-  return &t_allocations;
-}
-extern "C" __attribute__((visibility("default"))) const uint64_t* perfkit_thread_allocated_bytes() { return &t_bytes; }
+const uint64_t* perfkit_thread_allocations() { return &t_allocations; }
+const uint64_t* perfkit_thread_allocated_bytes() { return &t_bytes; }
 
 // sanitizer/allocator_interface.h. If these two are defined, a sanitizer's runtime calls them.
-extern "C" __attribute__((visibility("default"))) void __sanitizer_malloc_hook(const volatile void*, size_t size) {
+void __sanitizer_malloc_hook(const volatile void*, size_t size) {
   ++t_allocations;
   t_bytes += size;
 }
-extern "C" __attribute__((visibility("default"))) void __sanitizer_free_hook(const volatile void*) {}
+void __sanitizer_free_hook(const volatile void*) {}
 
 #ifdef __GLIBC__
-
-extern "C" {
 
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
@@ -108,6 +107,7 @@ int posix_memalign(void** out, size_t alignment, size_t size) noexcept {
   return 0;
 }
 
-}  // extern "C"
-
 #endif
+
+}  // extern "C"
+#pragma GCC visibility pop

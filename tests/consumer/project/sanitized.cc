@@ -15,6 +15,11 @@ void Keep(void* memory) {
   free(memory);
 }
 
+struct alignas(64) Line {
+  Line() { asm volatile("" : : "r"(this) : "memory"); }
+  char bytes[64];
+};
+
 bool CountsAllocations() {
   const perfkit::Measurement measured =
       perfkit::Measure({perfkit::event::kAllocations, perfkit::event::kAllocatedBytes}, [] {
@@ -27,10 +32,11 @@ bool CountsAllocations() {
         int* const one = new int;
         asm volatile("" : : "r"(one) : "memory");
         delete one;
+        delete new Line;
       });
   puts(measured.ToString().c_str());
   const auto is = [&](size_t cost, int64_t wanted) { return measured.costs.at(cost).values.at(0) == wanted; };
-  return is(0, 6) && is(1, 100 + 1000 + 21 + 500 + 128 + 4);
+  return is(0, 7) && is(1, 100 + 1000 + 21 + 500 + 128 + 4 + 64);
 }
 
 // Two threads wait for each other's lock while a session records it. Returns false if it does not start.
