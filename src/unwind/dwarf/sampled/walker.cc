@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kAbi64 = 2;  // PERF_SAMPLE_REGS_ABI_64
 
-constexpr size_t kLanes = 32;
+constexpr size_t kLanes = 8;  // Two lines of the cache each: about as many as a core waits for at a time.
 constexpr uint64_t kShallow = 2048;  // In bytes.
 // How many samples ahead their memory is prefetched.
 constexpr size_t kAhead = 4;
