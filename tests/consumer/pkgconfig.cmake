@@ -1,15 +1,9 @@
 # Builds consumers with a plain compiler line and pkg-config: cmake -DCXX= -DPREFIX= -DBUILD= -DVERSION= -DWANTED= -P
 include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/Steps.cmake")
-find_program(pkg_config pkg-config)
+include("${CMAKE_CURRENT_LIST_DIR}/use_pkgconfig.cmake")
 if(NOT pkg_config)
-  message("SKIPPED: all tests: pkg-config is not installed")
   return()
 endif()
-
-file(GLOB_RECURSE pc "${PREFIX}/perfkit.pc")
-cmake_path(GET pc PARENT_PATH folder)
-set(ENV{PKG_CONFIG_PATH} "${folder}")
-file(MAKE_DIRECTORY "${BUILD}")
 
 # build(<source> <pkg-config's arguments>): builds and runs it.
 function(build source arguments)

@@ -1,16 +1,10 @@
 # Builds a program for each sanitizer with an installed perfkit that is built without one:
 # cmake -DCXX= -DCLANG= -DPREFIX= -DBUILD= -P
 include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/Steps.cmake")
-find_program(pkg_config pkg-config)
+include("${CMAKE_CURRENT_LIST_DIR}/use_pkgconfig.cmake")
 if(NOT pkg_config)
-  message("SKIPPED: all tests: pkg-config is not installed")
   return()
 endif()
-
-file(GLOB_RECURSE pc "${PREFIX}/perfkit.pc")
-cmake_path(GET pc PARENT_PATH folder)
-set(ENV{PKG_CONFIG_PATH} "${folder}")
-file(MAKE_DIRECTORY "${BUILD}")
 
 # clang links its runtimes into the program, gcc's are libraries.
 foreach(compiler IN ITEMS ${CXX} ${CLANG})
