@@ -58,7 +58,8 @@ class Cfi {
   std::optional<uint64_t> FunctionAt(uint64_t address);
 
   // Returns all changes of the rule in the module, in ascending order. Code without information has kNone. The rules of
-  // successive changes may be equal.
+  // successive changes may be equal. Where functions overlap, which compilers do not make, the one that begins last wins,
+  // and after it At may know more: the function around it.
   std::vector<RuleChange> Changes();
 
   // As above, with slow(row, rule) in place of each rule that is kSlow. `slow` must not use this Cfi.

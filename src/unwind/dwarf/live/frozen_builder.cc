@@ -1,8 +1,8 @@
 // Builds frozen tables. Each row is encoded as the step from the row before it. A step is relative if only the rule's
 // offset changes, by a number of bytes; all others are plain, and have the number of the new rule. The most frequent
-// steps of the module get the codes below kEscapes; all other changes are written with operands. Frequencies are counted
-// in a sample of rows, which is accurate enough and takes constant time. The codes are written into lines of 64 bytes.
-// Each line starts with a row that is stored in full, so a lookup decodes one line only.
+// steps of the module get the codes below kEscapes; all other changes are written with operands. Frequencies are
+// counted in a sample of rows, which is accurate enough and takes constant time. The codes are written into lines of 64
+// bytes. Each line starts with a row that is stored in full, so a lookup decodes one line only.
 #include "src/unwind/dwarf/live/frozen_builder.h"
 
 #include <algorithm>
@@ -13,11 +13,14 @@
 #include <tuple>
 #include <utility>
 
+#include "src/base/mix.h"
+
 namespace perfkit::unwind {
 namespace {
 
 constexpr uint64_t kMaxOffset = std::numeric_limits<uint32_t>::max();
 constexpr uint32_t kMaxRules = std::numeric_limits<uint16_t>::max();
+constexpr Rule kCatchAll{.kind = RuleKind::kSlow};  // Has number kMaxRules.
 // The sample is an eighth of the rows, spread over the module: at least kSample / 4 and at most kSample.
 constexpr size_t kSample = size_t{1} << 12;
 // Steps of longer code than this, in bytes, have no codes: they are too rare.
@@ -55,6 +58,8 @@ FrozenBuilder::FrozenBuilder(std::vector<RuleChange> rows) : rows_(std::move(row
     rows_.push_back({last, Rule()});
   }
   KeepChanges(rows_);
+  seed_ =
+      base::Mix(reinterpret_cast<uintptr_t>(rows_.data())) | 1;  // The address is random; odd, so it keeps ids apart.
 }
 
 [[gnu::always_inline]] inline FrozenBuilder::Change FrozenBuilder::ChangeAt(size_t row) const {
@@ -70,11 +75,19 @@ FrozenBuilder::FrozenBuilder(std::vector<RuleChange> rows) : rows_(std::move(row
 
 // The last number stands for all rules that do not fit: kSlow.
 [[gnu::always_inline]] inline uint32_t FrozenBuilder::Number(uint64_t bits) {
-  const uint32_t number = numbers_.FindOrAdd(~bits, static_cast<uint32_t>(rules_.size()));  // No rule is ~0.
-  if (number == rules_.size() && number <= kMaxRules) {
-    rules_.push_back(number == kMaxRules ? Rule{.kind = RuleKind::kSlow} : std::bit_cast<Rule>(bits));
-  }
-  return std::min(number, kMaxRules);
+  const uint64_t id = ~bits * seed_;  // Not 0, because no rule is ~0.
+  if (rules_.size() > kMaxRules) [[unlikely]]
+    return std::min(numbers_.Find(id), kMaxRules);
+  const uint32_t number = numbers_.FindOrAdd(id, static_cast<uint32_t>(rules_.size()));
+  if (number == rules_.size()) rules_.push_back(number == kMaxRules ? kCatchAll : std::bit_cast<Rule>(bits));
+  return number;
+}
+
+[[gnu::always_inline]] inline uint32_t FrozenBuilder::NumberToWrite(size_t row) {
+  const uint32_t number = Number(Bits(rows_[row].rule));
+  if (number == kMaxRules) [[unlikely]]
+    rows_[row].rule = kCatchAll;
+  return number;
 }
 
 void FrozenBuilder::Build(FrozenTable& table) {
@@ -143,8 +156,8 @@ void FrozenBuilder::ChooseCodes(std::vector<Step> steps, FrozenTable& table) {
   }
 }
 
-[[gnu::always_inline]] inline size_t FrozenBuilder::WriteEscaped(const Change& change, uint8_t* to) {
-  const uint64_t delta = change.delta, rule = Number(change.after);
+[[gnu::always_inline]] inline size_t FrozenBuilder::WriteEscaped(size_t row, const Change& change, uint8_t* to) {
+  const uint64_t delta = change.delta, rule = NumberToWrite(row);
   const unsigned wide = delta > 0xffff ? 2 : delta > 0xff ? 1 : 0, far = rule > 0xff ? 1 : 0;
   const size_t delta_bytes = size_t{1} << wide;
   const uint64_t bytes = (FrozenTable::kEscapes + wide * 2 + far) | delta << 8 | rule << (8 + 8 * delta_bytes);
@@ -156,21 +169,21 @@ void FrozenBuilder::WriteLines(FrozenTable& table) {
   table.lines_.reserve(rows_.size() / 32 + 1);
   FrozenTable::Line* line = nullptr;
   size_t used = 0;
-  const auto begin_line = [&](const RuleChange& row) {
-    table.starts_.push_back(static_cast<uint32_t>(row.begin - rows_[0].begin));
+  const auto begin_line = [&](size_t row) {
+    table.starts_.push_back(static_cast<uint32_t>(rows_[row].begin - rows_[0].begin));
     line = &table.lines_.emplace_back();
-    line->rule = static_cast<uint16_t>(Number(Bits(row.rule)));
+    line->rule = static_cast<uint16_t>(NumberToWrite(row));
     std::memset(line->codes, FrozenTable::kEnd, sizeof(line->codes));
     used = 0;
   };
-  begin_line(rows_[0]);
+  begin_line(0);
   for (size_t row = 1; row < rows_.size(); ++row) {
     const Change change = ChangeAt(row);
     uint8_t escaped[sizeof(uint64_t)];
     const uint32_t code = codes_.Find(StepId(change));
-    const size_t size = code < FrozenTable::kEscapes ? 1 : WriteEscaped(change, escaped);
+    const size_t size = code < FrozenTable::kEscapes ? 1 : WriteEscaped(row, change, escaped);
     if (used + size > FrozenTable::kLineCodes) {
-      begin_line(rows_[row]);
+      begin_line(row);
     } else if (size == 1) {
       line->codes[used++] = static_cast<uint8_t>(code);
     } else {

@@ -47,10 +47,15 @@ class FrozenBuilder {
   // Gives codes to the most frequent steps.
   void ChooseCodes(std::vector<Step> steps, FrozenTable& table);
   void WriteLines(FrozenTable& table);
-  // Writes a change with operands. Returns its number of bytes.
-  size_t WriteEscaped(const Change& change, uint8_t* to);
+  // Writes a row with operands. Returns its number of bytes.
+  size_t WriteEscaped(size_t row, const Change& change, uint8_t* to);
+  // Returns the number of a row's rule, which is written. Where that stands for all rules that do not fit, the row gets
+  // its rule, so that steps from there begin with it.
+  uint32_t NumberToWrite(size_t row);
 
   std::vector<RuleChange> rows_;
+  // Multiplies rules before they are searched in numbers_, so that no file can be made whose rules collide there.
+  uint64_t seed_ = 1;
   std::vector<Rule> rules_;  // By number.
   base::IdTable numbers_;    // From rules to their numbers.
   base::IdTable codes_;      // From the ids of steps to their codes.
