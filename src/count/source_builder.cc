@@ -21,19 +21,19 @@ namespace {
 
 // Between two renewals the error of the tick rate, some parts in a million, adds up to less than 0.1 us.
 constexpr uint64_t kMaxAgeMs = 20;
-// A read(2) that takes less than 1 us was not interrupted.
-constexpr uint64_t kQuickReadsPerMs = 1000;
+constexpr uint64_t kQuickReadsPerMs = 1000;  // A read(2) that takes less than 1 us was not interrupted.
 
-// Returns true if an allocation by malloc, and one by new, each increases the count `word`: a program may replace
-// either. The calls are made through volatile pointers, because otherwise the compiler drops them.
+// Returns true if malloc, realloc and new each increase the count `word`: a program, or a sanitizer, may replace any.
+// The calls are made through volatile pointers, because otherwise the compiler drops them.
 bool CountsAllocation(const uint64_t* word) {
   void* (*volatile allocate)(size_t) = ::malloc;
+  void* (*volatile reallocate)(void*, size_t) = ::realloc;
   void* (*volatile allocate_new)(size_t) = ::operator new;
   const uint64_t before = *word;
-  ::free(allocate(1));
+  ::free(reallocate(allocate(1), 1));
   const uint64_t between = *word;
   ::operator delete(allocate_new(1));
-  return between != before && *word != between;
+  return between == before + 2 && *word != between;
 }
 
 bool IsInline(ReadPath path) { return path == ReadPath::kRing || path == ReadPath::kThreadClock; }

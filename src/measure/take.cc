@@ -27,9 +27,14 @@ constexpr std::array kHooksOnly = {kHooks};
 constexpr int64_t kProof = 3;
 constexpr int64_t kProofBytes = 16;  // Of each allocation.
 
+// Programs, and their sanitizers, may replace each of these functions. volatile: otherwise the compiler drops the
+// calls.
 void Allocate(void*) {
-  void* (*volatile allocate)(size_t) = ::malloc;  // volatile: otherwise the compiler drops the pair.
-  for (int i = 0; i < kProof; ++i) ::free(allocate(kProofBytes));
+  void* (*volatile allocate)(size_t) = ::malloc;
+  void* (*volatile reallocate)(void*, size_t) = ::realloc;
+  void* (*volatile allocate_zeros)(size_t, size_t) = ::calloc;
+  ::free(reallocate(allocate(kProofBytes), kProofBytes));
+  ::free(allocate_zeros(1, kProofBytes));
 }
 
 void CallSystem(void*) {

@@ -28,7 +28,9 @@ void AppendReasons(const EventPlan& plan, std::string_view what, ReasonOf reason
       absl::StrAppendFormat(&known->second, ", %s", plan.name(i));
     }
   }
-  for (const auto& [reason, names] : names_by_reason) absl::StrAppendFormat(out, "%s: %s: %s\n", what, names, reason);
+  for (const auto& [reason, names] : names_by_reason) {
+    absl::StrAppendFormat(out, "%s: %s: %s\n", what, base::OneLine(names), reason);
+  }
 }
 
 }  // namespace
@@ -138,8 +140,8 @@ void AppendNotCounted(const EventPlan& plan, std::string* out) {
   AppendReasons(
       plan, "not counted on some threads", [&](size_t i) { return plan.later_reason(i); }, out);
   if (plan.left_out().empty()) return;
-  absl::StrAppendFormat(out, "not counted: %s: more than the %d events that are counted at a time\n", plan.left_out(),
-                        kMaxEvents);
+  absl::StrAppendFormat(out, "not counted: %s: more than the %d events that are counted at a time\n",
+                        base::OneLine(plan.left_out()), kMaxEvents);
 }
 
 }  // namespace perfkit::count

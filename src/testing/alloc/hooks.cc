@@ -41,9 +41,9 @@ const uint64_t* perfkit_thread_allocations() { return &t_allocations; }
 const uint64_t* perfkit_thread_allocated_bytes() { return &t_bytes; }
 
 // sanitizer/allocator_interface.h. If these two are defined, a sanitizer's runtime calls them.
-void __sanitizer_malloc_hook(const volatile void*, size_t size) {
+void __sanitizer_malloc_hook(const volatile void* memory, size_t size) {
   ++t_allocations;
-  t_bytes += size;
+  if (memory != nullptr) t_bytes += size;
 }
 void __sanitizer_free_hook(const volatile void*) {}
 
@@ -79,6 +79,13 @@ void* calloc(size_t count, size_t size) noexcept {
 void* realloc(void* memory, size_t size) noexcept {
   if (__interceptor_realloc != nullptr) return CountedOnce([=] { return __interceptor_realloc(memory, size); }, size);
   return Counted(__libc_realloc(memory, size), size);
+}
+
+// The C library's calls realloc, too, but those of some sanitizers do not.
+void* reallocarray(void* memory, size_t count, size_t size) noexcept {
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) return errno = ENOMEM, nullptr;
+  return realloc(memory, bytes);
 }
 
 void* memalign(size_t alignment, size_t size) noexcept {

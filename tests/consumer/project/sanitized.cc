@@ -3,10 +3,15 @@
 #include <perfkit/measure.h>
 #include <perfkit/session.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <thread>
+
+// Sanitizers end a program whose malloc fails, unless it asks for nullptr.
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
 
 namespace {
 
@@ -20,14 +25,18 @@ struct alignas(64) Line {
   char bytes[64];
 };
 
+volatile size_t g_too_large = SIZE_MAX / 4;
+
 bool CountsAllocations() {
   const perfkit::Measurement measured =
       perfkit::Measure({perfkit::event::kAllocations, perfkit::event::kAllocatedBytes}, [] {
         void* aligned = nullptr;
         if (posix_memalign(&aligned, 64, 100) == 0) Keep(aligned);
         Keep(malloc(1000));
+        Keep(malloc(g_too_large));  // An allocation without bytes.
         Keep(calloc(3, 7));
         Keep(realloc(nullptr, 500));
+        Keep(reallocarray(nullptr, 5, 6));
         Keep(aligned_alloc(64, 128));
         int* const one = new int;
         asm volatile("" : : "r"(one) : "memory");
@@ -36,7 +45,7 @@ bool CountsAllocations() {
       });
   puts(measured.ToString().c_str());
   const auto is = [&](size_t cost, int64_t wanted) { return measured.costs.at(cost).values.at(0) == wanted; };
-  return is(0, 7) && is(1, 100 + 1000 + 21 + 500 + 128 + 4 + 64);
+  return is(0, 9) && is(1, 100 + 1000 + 21 + 500 + 5 * 6 + 128 + 4 + 64);
 }
 
 // Two threads wait for each other's lock while a session records it. Returns false if it does not start.

@@ -63,9 +63,9 @@ TEST_CASE("frames: a text with braces is a list of groups") {
   CHECK(many.FormatZones().find("not counted: minor-faults, dummy, dummy, dummy, dummy, dummy, dummy: more than the 16 "
                                 "events that are counted at a time\n") != std::string::npos);
   FrameCounter with_typo({.events = {"{dummy,dummy,dummy,dummy,dummy,dummy,dummy,dummy}",
-                                     "{dummy,dummy,dummy,dummy,dummy,dummy,dummy,dummy}", "nonesuch"}});
+                                     "{dummy,dummy,dummy,dummy,dummy,dummy,dummy,dummy}", "none\nsuch"}});
   CHECK(with_typo.size() == 16);
-  CHECK(with_typo.FormatZones().find("not counted: nonesuch: more than the 16 events") != std::string::npos);
+  CHECK(with_typo.FormatZones().find("not counted: none such: more than the 16 events") != std::string::npos);
 }
 
 TEST_CASE("frames: metrics of zones are the arithmetic of their counts", "[metric]") {
