@@ -15,3 +15,14 @@ foreach(compiler IN ITEMS ${CXX} ${CLANG})
     step("run with ${compiler}, ${sanitizer}" "${BUILD}/sanitized")
   endforeach()
 endforeach()
+
+# An unchanged program of clang's: its sanitizer looks for the next function of each name, and finds the preloaded one. In
+# programs of gcc's, sanitizers refuse libraries that are preloaded before them.
+file(GLOB_RECURSE preload "${PREFIX}/libperfkit_locks_preload.so")
+file(WRITE "${BUILD}/mutex.cc" "#include <mutex>\nint main() { std::mutex mutex; const std::scoped_lock lock(mutex); }\n")
+foreach(sanitizer IN ITEMS address thread)
+  if(CLANG)
+    step("build a program without perfkit" "${CLANG}" -std=c++20 -fsanitize=${sanitizer} "${BUILD}/mutex.cc" -o "${BUILD}/mutex")
+    step("preload it" ${CMAKE_COMMAND} -E env "LD_PRELOAD=${preload}" "${BUILD}/mutex")
+  endif()
+endforeach()

@@ -18,7 +18,7 @@ class Real {
  public:
   // `sanitizer`: the function of a sanitizer, or nullptr.
   explicit constexpr Real(const char* name, Function* sanitizer, const char* version = nullptr)
-      : name_(name), version_(version), function_(sanitizer) {}
+      : name_(name), version_(version), sanitizer_(sanitizer) {}
 
   Function* operator()() noexcept {
     Function* const found = function_.load(std::memory_order_relaxed);  // Relaxed: all threads store the same value.
@@ -27,15 +27,26 @@ class Real {
 
  private:
   [[gnu::noinline, gnu::cold]] Function* Find() noexcept {
-    void* const found = version_ != nullptr ? dlvsym(RTLD_NEXT, name_, version_) : dlsym(RTLD_NEXT, name_);
-    auto* const function = reinterpret_cast<Function*>(found);
+    Function* function = sanitizer_;
+    if (!IsHidden(function)) {
+      void* const found = version_ != nullptr ? dlvsym(RTLD_NEXT, name_, version_) : dlsym(RTLD_NEXT, name_);
+      function = reinterpret_cast<Function*>(found);
+    }
     function_.store(function, std::memory_order_relaxed);  // Relaxed: as above.
     return function;
+  }
+  // Returns true if this code hides a sanitizer's function from the program: both are in the program itself, as clang
+  // links it. In all other cases the function is the next one of its name, or calls the next one, i.e. this library's.
+  bool IsHidden(Function* function) const noexcept {
+    Dl_info here{}, there{};
+    return function != nullptr && dladdr(this, &here) != 0 && dladdr(reinterpret_cast<void*>(function), &there) != 0 &&
+           here.dli_fbase == there.dli_fbase;
   }
 
   const char* const name_;
   const char* const version_;
-  std::atomic<Function*> function_;
+  Function* const sanitizer_;
+  std::atomic<Function*> function_{nullptr};
 };
 
 // `noexcept` is as in the C library's headers. Cancelling a thread, or ending it in a signal handler, unwinds its stack
@@ -65,7 +76,7 @@ inline constexpr const char* kConditions = nullptr;
 #endif
 
 // Declares a Real. The linker sets __interceptor_X to a sanitizer's function, or to nullptr if the program has none.
-// clang links its runtimes into the program, where no look-up finds them, and interposing hides them: ThreadSanitizer
+// clang links its runtimes into the program, where the look-up of the next function does not find them: ThreadSanitizer
 // would not see the locks.
 #define PERFKIT_REAL(Function, variable, name, version)   \
   extern "C" [[gnu::weak]] Function __interceptor_##name; \
