@@ -92,7 +92,7 @@ mutant(own_reads_are_in_the_bytes FILE src/count/thread_io.cc TEST count_test CA
        FROM [[= bytes.read - own;]] TO [[= bytes.read - 0 * own;]]
        SAYS "The bytes that a zone read contain what perfkit's own snapshots read.")
 mutant(standing_allocations_pass FILE src/count/source_builder.cc TEST count_test CASES "[thread_events]"
-       FROM [[  return between != before && *word != between;]] TO [[  return between >= before && *word >= between;]]
+       FROM [[  return between == before + 2 && *word != between;]] TO [[  return between >= before && *word >= between;]]
        SAYS "Where another malloc replaces the wrapped one, a zone has 0 allocations.")
 mutant(unread_account_is_0 FILE src/count/thread_io.cc TEST count_test CASES "[thread_events]"
        FROM [[    now.missing |= read_ | written_;
@@ -121,7 +121,7 @@ mutant(handlers_disturb_bytes_read FILE src/count/thread_io.cc TEST count_test C
        FROM [[if (got > 0 && sys::own_bytes_read - own == static_cast<uint64_t>(got)) break;]] TO [[if (got > 0) break;]]
        SAYS "What a signal handler reads of counters is in the bytes of the interrupted code.")
 mutant(new_counts_nothing FILE src/count/source_builder.cc TEST testing_test CASES "[allocations]"
-       FROM [[  return between != before && *word != between;]] TO [[  return between != before;]]
+       FROM [[  return between == before + 2 && *word != between;]] TO [[  return between == before + 2;]]
        SAYS "A program with an operator new of its own has 0 allocations by new.")
 mutant(labels_after_another_recording FILE src/count/task/task_changes.cc TEST count_test CASES "task labels:*"
        FROM [[  if (is_detached_) return;

@@ -22,7 +22,10 @@ mutant(straddling_ratio_is_skipped FILE src/testing/matchers/judge.cc TEST testi
        FROM [[if (ratio->low > factor || ours->steady()) return Decide(false, why);]] TO [[if (ratio->low > factor) return Decide(false, why);]]
        SAYS "An exact ratio that straddles its factor is skipped instead of failing.")
 mutant(failed_allocations_have_bytes FILE src/testing/alloc/hooks.cc TEST testing_test CASES "[allocations]"
-       FROM [[  if (memory != nullptr) t_bytes += size;]] TO [[  t_bytes += size;]]
+       FROM [[  if (memory != nullptr) t_bytes += size;
+  return memory;]]
+       TO [[  t_bytes += size;
+  return memory;]]
        SAYS "An allocation that failed adds the bytes that it did not get.")
 mutant(calloc_counts_one_element FILE src/testing/alloc/hooks.cc TEST testing_test CASES "[allocations]"
        FROM [[__libc_calloc(count, size), count * size)]] TO [[__libc_calloc(count, size), size)]]
