@@ -28,7 +28,7 @@ mutant(failed_allocations_have_bytes FILE src/testing/alloc/hooks.cc TEST testin
   return memory;]]
        SAYS "An allocation that failed adds the bytes that it did not get.")
 mutant(calloc_counts_one_element FILE src/testing/alloc/hooks.cc TEST testing_test CASES "[allocations]"
-       FROM [[__libc_calloc(count, size), count * size)]] TO [[__libc_calloc(count, size), size)]]
+       FROM [[__libc_calloc, count * size, count, size)]] TO [[__libc_calloc, size, count, size)]]
        SAYS "Of arrays that calloc makes, only one element is in the bytes.")
 mutant(skip_names_our_header FILE include/perfkit/testing.h TEST testing_test CASES "Catch2: unmeasurable warns*"
        FROM [[::Catch::SourceLineInfo(at.file, static_cast<size_t>(at.line)),]] TO [[CATCH_INTERNAL_LINEINFO,]]

@@ -22,12 +22,15 @@ namespace {
   return memory;
 }
 
-// As above, for the result of allocate(). Does not count what a sanitizer's hook has counted: ThreadSanitizer calls it
-// for some functions only.
-template <class Allocate>
-[[maybe_unused]] inline void* CountedOnce(const Allocate& allocate, size_t size) noexcept {
+// Allocates `size` bytes by libc(arguments...), and counts that; in a program with a sanitizer, whose own function is
+// `sanitizer`, by that one. Does not count what the sanitizer's hook has counted: ThreadSanitizer calls it for some
+// functions only.
+template <class Function, class... Arguments>
+[[gnu::always_inline, maybe_unused]] inline void* Allocate(Function* sanitizer, Function* libc, size_t size,
+                                                           Arguments... arguments) noexcept {
+  if (sanitizer == nullptr) return Counted(libc(arguments...), size);
   const uint64_t before = t_allocations;
-  void* const memory = allocate();
+  void* const memory = sanitizer(arguments...);
   return t_allocations == before ? Counted(memory, size) : memory;
 }
 
@@ -64,21 +67,15 @@ void* __libc_pvalloc(size_t size);
 [[gnu::weak]] void* __interceptor_valloc(size_t size);
 [[gnu::weak]] void* __interceptor_pvalloc(size_t size);
 
-void* malloc(size_t size) noexcept {
-  if (__interceptor_malloc != nullptr) return CountedOnce([=] { return __interceptor_malloc(size); }, size);
-  return Counted(__libc_malloc(size), size);
-}
+void* malloc(size_t size) noexcept { return Allocate(__interceptor_malloc, __libc_malloc, size, size); }
 
 // The product fits if there is memory.
 void* calloc(size_t count, size_t size) noexcept {
-  if (__interceptor_calloc != nullptr)
-    return CountedOnce([=] { return __interceptor_calloc(count, size); }, count * size);
-  return Counted(__libc_calloc(count, size), count * size);
+  return Allocate(__interceptor_calloc, __libc_calloc, count * size, count, size);
 }
 
 void* realloc(void* memory, size_t size) noexcept {
-  if (__interceptor_realloc != nullptr) return CountedOnce([=] { return __interceptor_realloc(memory, size); }, size);
-  return Counted(__libc_realloc(memory, size), size);
+  return Allocate(__interceptor_realloc, __libc_realloc, size, memory, size);
 }
 
 // The C library's calls realloc, too, but those of some sanitizers do not.
@@ -89,22 +86,14 @@ void* reallocarray(void* memory, size_t count, size_t size) noexcept {
 }
 
 void* memalign(size_t alignment, size_t size) noexcept {
-  if (__interceptor_memalign != nullptr)
-    return CountedOnce([=] { return __interceptor_memalign(alignment, size); }, size);
-  return Counted(__libc_memalign(alignment, size), size);
+  return Allocate(__interceptor_memalign, __libc_memalign, size, alignment, size);
 }
 
 void* aligned_alloc(size_t alignment, size_t size) noexcept { return memalign(alignment, size); }
 
-void* valloc(size_t size) noexcept {
-  if (__interceptor_valloc != nullptr) return CountedOnce([=] { return __interceptor_valloc(size); }, size);
-  return Counted(__libc_valloc(size), size);
-}
+void* valloc(size_t size) noexcept { return Allocate(__interceptor_valloc, __libc_valloc, size, size); }
 
-void* pvalloc(size_t size) noexcept {
-  if (__interceptor_pvalloc != nullptr) return CountedOnce([=] { return __interceptor_pvalloc(size); }, size);
-  return Counted(__libc_pvalloc(size), size);
-}
+void* pvalloc(size_t size) noexcept { return Allocate(__interceptor_pvalloc, __libc_pvalloc, size, size); }
 
 int posix_memalign(void** out, size_t alignment, size_t size) noexcept {
   if (alignment % sizeof(void*) != 0 || (alignment & (alignment - 1)) != 0 || alignment == 0) return EINVAL;
