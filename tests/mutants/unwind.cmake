@@ -232,7 +232,7 @@ mutant(frozen_step_forgets_where_fp_is FILE src/unwind/dwarf/live/frozen_builder
 mutant(frozen_rule_after_a_short_delta FILE src/unwind/dwarf/live/frozen_builder.cc TEST unwind_dwarf_test CASES "changes of rule may be near*,what has no number*,pcs of the C*"
        FROM [[rule << (8 + 8 * delta_bytes)]] TO [[rule << 16]]
        SAYS "Where rules change after much code, a live stack steps by another rule.")
-mutant(frozen_catch_all_is_the_rule FILE src/unwind/dwarf/live/frozen_builder.cc TEST unwind_dwarf_test CASES "what has no number*"
+mutant(frozen_catch_all_is_the_rule FILE src/unwind/dwarf/live/frozen_builder.cc TEST unwind_dwarf_test CASES "a step after a rule*"
        FROM [[    rows_[row].rule = kCatchAll;]] TO [[    ++rows_[row].begin;
     --rows_[row].begin;]]
        SAYS "In a huge module, a live stack steps by the row of another function.")

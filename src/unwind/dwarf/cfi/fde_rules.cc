@@ -22,8 +22,9 @@ constexpr size_t kMaxRuns = 4;
 // Maximum size, in bytes, of an FDE's program for Full, which interprets it at each call. The largest one of gcc's
 // compiler has 20 KB.
 constexpr size_t kMaxFullProgram = 128 << 10;
-// Bytes of the section for each change, about: memory is reserved for as many. Compilers write 9 to 14.
-constexpr size_t kBytesOfChange = 9;
+// Bytes of the section for each change, about: memory is reserved for as many changes. Measured in a dozen programs and
+// libraries: 4.8 to 6.2 on x86-64, 10.7 to 12 on aarch64.
+constexpr size_t kBytesOfChange = 5;
 // Changes of one function whose memory is kept for the next one. Few functions have more.
 constexpr size_t kMaxChanges = 4096;
 

@@ -173,9 +173,7 @@ class UsualProgram {
   const MachineRegisters machine_;
   const Cie& cie_;
   RowCore core_;
-  // A rule's bits, whose low half is the offset. As a Rule, its offset would be stored alone and then read with the
-  // rest, for which the CPU has to wait.
-  uint64_t rule_ = 0;
+  uint64_t rule_ = 0;                 // A rule's bits: the low half is the offset.
   bool only_offset_changed_ = false;  // At most the CFA's offset has changed since rule_ was computed.
   // Not initialized, because that takes as long as to interpret some instructions.
   union Remembered {

@@ -35,19 +35,6 @@ uint64_t IdOf(uint64_t delta, bool is_relative, uint32_t what) {
   return delta << 33 | uint64_t{is_relative} << 32 | what;
 }
 
-// Drops the rows whose rule is that of the row before.
-void KeepChanges(std::vector<RuleChange>& rows) {
-  size_t kept = 0;
-  uint64_t last = rows.empty() ? 0 : ~Bits(rows[0].rule);
-  for (const RuleChange& row : rows) {
-    const uint64_t begin = row.begin, bits = Bits(row.rule);
-    rows[kept] = {begin, std::bit_cast<Rule>(bits)};
-    kept += bits != last ? 1 : 0;  // Without a branch, which could not be predicted.
-    last = bits;
-  }
-  rows.resize(kept);
-}
-
 }  // namespace
 
 FrozenBuilder::FrozenBuilder(std::vector<RuleChange> rows) : rows_(std::move(rows)) {
@@ -57,9 +44,10 @@ FrozenBuilder::FrozenBuilder(std::vector<RuleChange> rows) : rows_(std::move(row
     while (rows_.back().begin >= last) rows_.pop_back();
     rows_.push_back({last, Rule()});
   }
-  KeepChanges(rows_);
-  seed_ =
-      base::Mix(reinterpret_cast<uintptr_t>(rows_.data())) | 1;  // The address is random; odd, so it keeps ids apart.
+  const auto is_same = [](const RuleChange& a, const RuleChange& b) { return Bits(a.rule) == Bits(b.rule); };
+  rows_.erase(std::unique(rows_.begin(), rows_.end(), is_same), rows_.end());
+  // The address is random. An odd factor keeps ids apart.
+  seed_ = base::Mix(reinterpret_cast<uintptr_t>(rows_.data())) | 1;
 }
 
 [[gnu::always_inline]] inline FrozenBuilder::Change FrozenBuilder::ChangeAt(size_t row) const {
