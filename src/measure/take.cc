@@ -27,7 +27,7 @@ constexpr std::array kHooksOnly = {kHooks};
 constexpr int64_t kProof = 3;
 constexpr int64_t kProofBytes = 16;  // Of each allocation.
 
-// Programs, and their sanitizers, may replace each of these functions. volatile: otherwise the compiler drops the
+// Programs, and their sanitizers, may replace any of the three. volatile: otherwise the compiler drops the
 // calls.
 void Allocate(void*) {
   void* (*volatile allocate)(size_t) = ::malloc;

@@ -1,5 +1,7 @@
 // Files: which format a name asks for, and a file that is either whole or as it was before. Formats are a table of
 // functions. Those of perfkit::exporters are found by a weak symbol (formats.h): no registration, no initialiser.
+#include <algorithm>
+
 #include "absl/strings/str_format.h"
 #include "perfkit/profile_difference.h"
 #include "perfkit/profile_writer.h"
@@ -54,14 +56,15 @@ std::string Extensions(Writer writer) {
 // `extensions`: of the formats that do, from Extensions.
 absl::Status NoFormat(std::string_view what, std::string_view path, const ProfileFormat* found,
                       const std::string& extensions) {
-  for (const std::string_view extension : kExporterExtensions) {
-    if (found != nullptr || !path.ends_with(extension)) continue;
+  const auto* const exporters =
+      std::ranges::find_if(kExporterExtensions, [&](auto end) { return path.ends_with(end); });
+  if (found == nullptr && exporters != std::end(kExporterExtensions)) {
     const std::string others = extensions.empty() ? "" : ", or choose one of" + extensions;
     return absl::Status(
         absl::StatusCode::kUnimplemented,
         absl::StrFormat("cannot write %s: \"%s\" is a format of the component perfkit::exporters, which "
                         "is not linked. Remedy: link it%s",
-                        path, extension, others));
+                        path, *exporters, others));
   }
   if (extensions.empty()) {
     return absl::Status(

@@ -3,8 +3,8 @@
 //   pc ─> function                            found in one pass over the unit's entries
 //   pc ─> inlined call ─> its caller ─> …     read at the first lookup in the function
 //
-// A lookup of code that no cache of the CPU has is a chain of loads, each of which waits for the one before it. So the
-// inlined calls of all functions are in two arrays of the unit, and a function says where its own are.
+// If no cache of the CPU has what a lookup reads, each load waits for the one before it. So the inlined calls of all
+// functions are in two arrays of the unit, and a function says where its own are.
 #pragma once
 
 #include <cstdint>
