@@ -18,11 +18,23 @@ endforeach()
 
 # An unchanged program of clang's: its sanitizer looks for the next function of each name, and finds the preloaded one. In
 # programs of gcc's, sanitizers refuse libraries that are preloaded before them.
+if(NOT CLANG)
+  return()
+endif()
 file(GLOB_RECURSE preload "${PREFIX}/libperfkit_locks_preload.so")
 file(WRITE "${BUILD}/mutex.cc" "#include <mutex>\nint main() { std::mutex mutex; const std::scoped_lock lock(mutex); }\n")
 foreach(sanitizer IN ITEMS address thread)
-  if(CLANG)
-    step("build a program without perfkit" "${CLANG}" -std=c++20 -fsanitize=${sanitizer} "${BUILD}/mutex.cc" -o "${BUILD}/mutex")
-    step("preload it" ${CMAKE_COMMAND} -E env "LD_PRELOAD=${preload}" "${BUILD}/mutex")
-  endif()
+  step("build a program without perfkit" "${CLANG}" -std=c++20 -fsanitize=${sanitizer} "${BUILD}/mutex.cc" -o "${BUILD}/mutex")
+  step("preload it" ${CMAKE_COMMAND} -E env "LD_PRELOAD=${preload}" "${BUILD}/mutex")
+endforeach()
+
+# These runtimes ask the preloaded malloc for all, for some, or for none of the functions. The search for leaks itself
+# needs ptrace(2), which containers forbid.
+file(GLOB_RECURSE preload "${PREFIX}/libperfkit_malloc_preload.so")
+foreach(sanitizer IN ITEMS address thread leak)
+  step("build with ${sanitizer}, to be preloaded" sh -c
+       "'${CLANG}' -std=c++20 -fsanitize=${sanitizer} '${CMAKE_CURRENT_LIST_DIR}/project/reallocations.cc' \
+        -o '${BUILD}/reallocations' $('${pkg_config}' --cflags --libs perfkit-testing)")
+  step("run with ${sanitizer} and a preloaded malloc" ${CMAKE_COMMAND} -E env LSAN_OPTIONS=detect_leaks=0
+       ASAN_OPTIONS=detect_leaks=0 "LD_PRELOAD=${preload}" "${BUILD}/reallocations")
 endforeach()
