@@ -40,6 +40,7 @@ uint64_t Loop(perfkit::Sampler& sampler, int epoll, int timer, int ticks) {
   const auto count = [&](const perfkit::SamplerRecord& record) {
     perfkit::Dispatch(record, sampler.layout(), [&](const perfkit::Sample&) { ++samples; });
   };
+  sampler.Drain(count);  // what is in the rings already
   while (ticks > 0) {
     epoll_event ready{};
     if (epoll_wait(epoll, &ready, 1, -1) != 1) continue;  // a signal came
