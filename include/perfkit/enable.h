@@ -1,4 +1,4 @@
-// Selects whether perfkit counts, or its hot headers compile to nothing.
+// Selects whether perfkit counts, or the headers of its hot path compile to nothing.
 //
 // PERFKIT_ENABLE is 1 on Linux, unless the build defines it as 0. On other systems it is always 0. With 0, the headers
 // of the hot path need neither the library nor Abseil. They define the same functions, inline and empty

@@ -1,7 +1,7 @@
 // Parses names of events into what perf_event_open takes.
 //
 // Accepts what perf's own tools accept, with perf's spelling (man perf-list), except patterns (sched:*), events of the
-// perf tool itself (duration_time, user_time, system_time), and BPF:
+// perf tool itself (duration_time, user_time, system_time), BPF, and terms of generic events other than name=:
 //   cycles  L1-dcache-load-misses  page-faults        the table of generic events, with aliases
 //   r01c0                                             a raw event of the core PMU
 //   cpu/event=0x3c,umask=1/  msr/tsc/  power/energy-pkg/   any PMU under sysfs: its formats and its named events
