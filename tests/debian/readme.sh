@@ -5,7 +5,6 @@
 # is installed on the machine of this test, built in its sources, or kept by an earlier run, is not there.
 set -euo pipefail
 suite=$1 sources=$2 scratch=$3
-[ "${PERFKIT_IN_MOUNT_NAMESPACE:-}" = 1 ] || rm -rf "$scratch/root"
 source "$(dirname "$0")/root.sh"
 
 install g++ cmake

@@ -1,8 +1,8 @@
 # For scripts to source that have set suite, sources and scratch: makes a bare Debian of the release $suite in
 # $scratch/root, and gives them functions to work in it. The sources are mounted into it read-only, as /perfkit.
 #
-# The root is made by debootstrap from the mirror that this machine's own apt uses, and kept for the next run. Mounts are
-# made in a mount namespace, so they end with the script that sources this.
+# The root is made anew by debootstrap from the mirror that this machine's own apt uses, so that it has nothing which an
+# earlier run has installed or built. Mounts are made in a mount namespace, so they end with the script that sources this.
 # shellcheck shell=bash disable=SC2154  # the three variables are the sourcing script's
 root=$scratch/root
 
@@ -41,14 +41,13 @@ mirror() {
 }
 
 make_root() {
-  rm -rf "$root"
+  rm -rf --one-file-system "$root"
   mkdir -p "$scratch"
   # shellcheck disable=SC2046  # no mirror is no argument
   if ! debootstrap --variant=minbase "$suite" "$root" $(mirror) >"$scratch/log" 2>&1; then
     cp "$root/debootstrap/debootstrap.log" "$scratch/debootstrap.log" 2>/dev/null || true
     skip "debootstrap cannot make it here: $(tail -n 1 "$scratch/log")"
   fi
-  touch "$root/made"
 }
 
 [ "$(id -u)" = 0 ] || skip "only root can make and mount a root folder"
@@ -59,7 +58,7 @@ if [ "${PERFKIT_IN_MOUNT_NAMESPACE:-}" != 1 ]; then
   PERFKIT_IN_MOUNT_NAMESPACE=1 exec unshare --mount --propagation private "$0" "$@"
 fi
 
-[ -e "$root/made" ] || make_root
+make_root
 mkdir -p "$root/perfkit"
 mount --bind "$root" "$root"  # tests change the propagation of /, which must be a mount for that
 mount -t proc proc "$root/proc"
