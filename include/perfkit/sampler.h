@@ -73,10 +73,10 @@ class Sampler {
   absl::Status Pause();
   absl::Status Resume();
   // Changes the rate of event `event`, at once. If threads inherit the events (Target::AllThreads, Target::Process, and
-  // Target::Thread with `inherit`, not with Rings::kPerThread), the next Drain changes it, for all threads together; if
-  // that fails, each further Drain tries again (SamplerStats::decisions_refused). A stopped sampler with empty rings
-  // changes it at once. A change by Drain leaves no gap, except with CallStack::Live or RingMode::kOverwrite: then
-  // nothing is sampled while the rings are drained. Samples in the rings keep their weight
+  // Target::Thread with `inherit`, not with SamplerOptions::Rings::kPerThread), the next Drain changes it, for all
+  // threads together; if that fails, each further Drain tries again (SamplerStats::decisions_refused). A stopped
+  // sampler with empty rings changes it at once. A change by Drain leaves no gap, except with CallStack::Live or
+  // RingMode::kOverwrite: then nothing is sampled while the rings are drained. Samples in the rings keep their weight
   // (EventAccounting::represented). On an error the event keeps its rate.
   // A change by Drain opens the events anew on the threads of the target. It ends the sampling of others that have
   // inherited them: with Target::Process children, with Target::Thread all that it has started. So do SetStackBytes
@@ -132,12 +132,12 @@ class Sampler {
   // Returns the layout of all records of all events. Valid as long as the sampler.
   const SampleLayout& layout() const;
   // Returns the size of one ring, which is smaller than requested if memory was short (ring_status). With
-  // Rings::kPerThread, the rings of threads that started after Open may be smaller still.
+  // SamplerOptions::Rings::kPerThread, the rings of threads that started after Open may be smaller still.
   size_t ring_bytes() const;
   // Returns the number of rings, without those of the side band.
   size_t rings() const;
-  // Returns OK, or ResourceExhausted if the rings are smaller than requested, or if Rings::kAuto is kPerThread because
-  // descriptors ran out: with the limit, and how to raise it.
+  // Returns OK, or ResourceExhausted if the rings are smaller than requested, or if SamplerOptions::Rings::kAuto is
+  // kPerThread because descriptors ran out: with the limit, and how to raise it.
   const absl::Status& ring_status() const;
   // Returns true if the event was restricted to user space because this user may not observe the kernel.
   bool user_only(size_t event) const;

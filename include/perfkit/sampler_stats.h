@@ -32,7 +32,8 @@ struct StackAccounting {
 struct EventAccounting {
   // The kernel's count: events, for clocks nanoseconds. While a sampler with RingMode::kOverwrite runs, what it has
   // counted since the last Snapshot is still in its rings, and not included (Sampler::counts includes it). With
-  // Rings::kPerCpu, tracepoints about another thread (sched:sched_waking) are counted for both, but sampled once.
+  // SamplerOptions::Rings::kPerCpu, tracepoints about another thread (sched:sched_waking) are counted for both, but
+  // sampled once.
   uint64_t counted = 0;
   uint64_t delivered = 0;  // Samples delivered to a visitor.
   // Samples that perfkit dropped because the thread had two copies of the event: because it started while the sampler
@@ -127,7 +128,7 @@ struct SamplerStats {
   // Foreign samples (SamplerRecord::foreign) whose event is unknown, which are not delivered. Happens if several
   // software events are inherited, on kernels before 6.12.
   uint64_t unattributed = 0;
-  // Rings::kPerThread: threads that ended before they were attached, or got no ring at first.
+  // SamplerOptions::Rings::kPerThread: threads that ended before they were attached, or got no ring at first.
   uint64_t threads_missed = 0;
   // With side_band: processes that existed at the last Start and whose mappings could not be read. They belong to
   // another user (reading takes the right to trace the process), ended meanwhile, or were not read before Stop. Their
