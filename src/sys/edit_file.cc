@@ -28,7 +28,7 @@ struct LockedFile {
 absl::StatusOr<LockedFile> Lock(const std::string& path) {
   while (true) {
     absl::StatusOr<OwnedFd> fd = OpenRegularFile(path, O_RDWR | O_CREAT);
-    if (!fd.ok()) return fd.status();
+    if (!fd.ok()) return WithFolderRemedy(fd.status(), path);
     struct flock whole {};
     whole.l_type = F_WRLCK;
     const auto argument = reinterpret_cast<unsigned long>(&whole);

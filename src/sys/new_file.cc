@@ -56,9 +56,18 @@ absl::StatusOr<Destination> Resolve(const std::string& path) {
     const std::string real = TargetOf(absl::StrFormat("/proc/self/fd/%d", there.get()));
     return Destination{.path = target.empty() || !real.starts_with('/') ? path : real, .mode = status.st_mode & 0777};
   }
+  if (S_ISDIR(status.st_mode)) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("cannot write %s: it is a folder. Remedy: choose the name of a file", path));
+  }
   OwnedFd fd(kernel().open(path.c_str(), O_WRONLY | (is_descriptor ? O_APPEND : 0)));
   if (!fd) return FileError("open", path);
   return Destination{.path = path, .fd = std::move(fd)};
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t name = path.rfind('/') + 1;  // 0 if there is none.
+  return name == 0 ? "." : path.substr(0, std::max<size_t>(name - 1, 1));
 }
 
 bool IsMissing(const std::string& folder) {
@@ -71,29 +80,34 @@ absl::StatusOr<NewFile> CreateAside(const std::string& path) {
   constexpr int kAttempts = 100;
   constexpr size_t kMaxPrefix = 200;        // A longer one could exceed NAME_MAX.
   const size_t name = path.rfind('/') + 1;  // 0 if there is none.
-  const std::string folder = name == 0 ? "." : path.substr(0, std::max<size_t>(name - 1, 1));
   absl::Status status;
   for (int i = 0; i < kAttempts; ++i) {
     const std::string aside = absl::StrFormat("%s.%d-%d.new", path.substr(0, name + kMaxPrefix), kernel().getpid(), i);
     absl::StatusOr<NewFile> file = NewFile::Create(aside, path, O_EXCL);
     if (file.ok()) return file;
-    if (absl::IsNotFound(file.status()) && IsMissing(folder)) {
-      return absl::Status(
-          absl::StatusCode::kNotFound,
-          absl::StrFormat("cannot write %s: its folder, '%s', does not exist. Remedy: create it", path, folder));
-    }
     status = absl::Status(file.status().code(),
                           absl::StrFormat("cannot write %s: a new file is made in its folder, '%s', first: %s", path,
-                                          folder, std::string(file.status().message())));
+                                          FolderOf(path), std::string(file.status().message())));
     if (!absl::IsAlreadyExists(status)) break;
   }
-  return status;
+  return WithFolderRemedy(status, path);
 }
 
 }  // namespace
 
 absl::Status FileError(const char* what, const std::string& path) {
   return absl::ErrnoToStatus(errno, absl::StrFormat("cannot %s %s", what, path));
+}
+
+absl::Status WithFolderRemedy(const absl::Status& status, const std::string& path) {
+  const std::string folder = FolderOf(path);
+  if (absl::IsNotFound(status) && IsMissing(folder)) {
+    return absl::NotFoundError(
+        absl::StrFormat("cannot write %s: its folder, '%s', does not exist. Remedy: create it", path, folder));
+  }
+  if (!absl::IsPermissionDenied(status)) return status;
+  return absl::PermissionDeniedError(
+      absl::StrFormat("%s. Remedy: choose a file and a folder that this user may write to", status.message()));
 }
 
 absl::Status WriteAll(int fd, const std::string& path, std::string_view bytes) {

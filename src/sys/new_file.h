@@ -16,6 +16,10 @@ namespace perfkit::sys {
 // Returns the Status of errno: "cannot <what> <path>".
 absl::Status FileError(const char* what, const std::string& path);
 
+// Returns `status`, with which a file at `path` could not be made or written, with its remedy if the folder does not
+// exist or this user has no right.
+absl::Status WithFolderRemedy(const absl::Status& status, const std::string& path);
+
 // Writes all of `bytes`. On an error, the Status names `path`. Delivers no SIGPIPE or SIGXFSZ.
 absl::Status WriteAll(int fd, const std::string& path, std::string_view bytes);
 

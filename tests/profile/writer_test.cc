@@ -134,6 +134,22 @@ TEST_CASE("the progress of a file that is written ends with 1", "[profile][write
   CHECK(seen.empty());
 }
 
+TEST_CASE("a path that cannot be written is refused with its remedy", "[profile][writer]") {
+  const TempFolder folder;
+  const std::string inside = folder.path() + "/a.folded", missing = folder.path() + "/no/a.folded";
+  std::filesystem::create_directory(inside);
+  CHECK_THAT(std::string(WriteProfile(SampleProfile(), inside).message()),
+             Catch::EndsWith("/a.folded: it is a folder. Remedy: choose the name of a file"));
+  CHECK_THAT(std::string(WriteProfile(SampleProfile(), missing).message()),
+             Catch::EndsWith("/no', does not exist. Remedy: create it"));
+  FakeKernel fake;
+  fake.FailNth(2, EACCES, testing::Call::kOpen);  // the first one looks at what is there
+  const absl::Status status = WriteProfile(SampleProfile(), folder.path() + "/b.folded");
+  CHECK(absl::IsPermissionDenied(status));
+  CHECK_THAT(std::string(status.message()),
+             Catch::EndsWith("Permission denied. Remedy: choose a file and a folder that this user may write to"));
+}
+
 TEST_CASE("a symbolic link stays one, and the file that it names is replaced", "[profile][writer]") {
   const TempFolder folder;
   const std::string real = folder.path() + "/real.txt", link = folder.path() + "/link.folded";

@@ -45,7 +45,8 @@ TEST_CASE("an edit sees the old text and leaves the new one", "[files]") {
   CHECK(TextOf(path) == "xx");
   CHECK(EditFile(path, [](const std::string&) { return absl::AbortedError("no"); }).message() == "no");
   CHECK(TextOf(path) == "xx");
-  CHECK_FALSE(EditFile(folder.path() + "/none/file", append).ok());
+  CHECK_THAT(std::string(EditFile(folder.path() + "/none/file", append).message()),
+             Catch::EndsWith("/none', does not exist. Remedy: create it"));
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
