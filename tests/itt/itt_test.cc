@@ -52,6 +52,19 @@ Ended Run(const std::string& what) {
   return RunUnder("PERFKIT_ITT=" + path, absl::StrFormat("%s '%s'", PERFKIT_ANNOTATED, what), path);
 }
 
+TEST_CASE("itt: a program counts nothing if it is told so, and only then", "[itt]") {
+  for (const char* const value : {"0", "", "no", "OFF", "1", "yes", "only"}) {
+    const TempFolder folder;
+    const std::string path = folder.path() + "/tasks.txt";
+    const Ended ended = RunUnder(absl::StrFormat("PERFKIT_ITT_FORWARD_ONLY='%s' PERFKIT_ITT=%s", value, path),
+                                 absl::StrFormat("%s plant", PERFKIT_ANNOTATED), path);
+    CAPTURE(value, ended.output);
+    CHECK(ended.status == 0);
+    const std::string word = value;
+    CHECK(TextOf(path).empty() == (word == "1" || word == "yes" || word == "only"));
+  }
+}
+
 TEST_CASE("itt: each task is counted once, with the page faults that were planted in it", "[itt][law]") {
   const Ended ended = Run("plant");
   INFO(ended.output << ended.table.text());

@@ -36,7 +36,7 @@ void Complain(const absl::Status& status) {
 
 // Returns nullptr if the environment is wrong, after a line on stderr, and if it asks for no table.
 OwnTable* Create() {
-  if (std::getenv(kForwardOnly) != nullptr) return nullptr;
+  if (base::YesOrNo(std::getenv(kForwardOnly)).value_or(true)) return nullptr;
   absl::StatusOr<Settings> settings = ReadSettings(std::getenv, sys::kernel().getpid());
   if (!settings.ok()) {
     Complain(settings.status());

@@ -5,7 +5,8 @@
 //                             relative path starts at the working directory at the first ITT call
 //   PERFKIT_ITT_COUNTERS      the events, as perf writes them; without it
 //                             task-clock,page-faults,context-switches,instructions
-//   PERFKIT_ITT_FORWARD_ONLY  if it is set, there is no table, and nothing is counted (src/itt/forward.h)
+//   PERFKIT_ITT_FORWARD_ONLY  unless it is 0, false, no, off or empty, there is no table, and nothing is counted
+//                             (src/itt/forward.h)
 #pragma once
 
 #include <string>

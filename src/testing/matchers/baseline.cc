@@ -4,15 +4,14 @@
 // noisy number (cost.steady() is false) is also compared on its own machine only. So the file may hold several numbers
 // of one event. One that the file lacks is unmeasurable and no failure: a test must not fail on a machine just because
 // it is new.
-#include <strings.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 
 #include "absl/strings/str_format.h"
 #include "perfkit/testing.h"
+#include "src/base/variables.h"
 #include "src/testing/matchers/baseline_file.h"
 #include "src/testing/matchers/surroundings.h"
 
@@ -30,13 +29,8 @@ std::string BackendOf(const Cost& cost) {
 // Returns true if PERFKIT_BASELINE_UPDATE asks for an update. Errors: InvalidArgument for a word that is neither a yes
 // nor a no, because an update overwrites the baseline.
 absl::StatusOr<bool> WantsUpdate() {
-  constexpr std::array kYes = {"1", "true", "yes", "on"};
-  constexpr std::array kNo = {"", "0", "false", "no", "off"};
-  const char* const value = std::getenv("PERFKIT_BASELINE_UPDATE");
-  const char* const word = value == nullptr ? "" : value;
-  const auto is_word = [&](const char* known) { return strcasecmp(word, known) == 0; };
-  if (std::ranges::any_of(kYes, is_word)) return true;
-  if (std::ranges::any_of(kNo, is_word)) return false;
+  const char* const word = std::getenv("PERFKIT_BASELINE_UPDATE");
+  if (const std::optional<bool> answer = base::YesOrNo(word)) return *answer;
   return absl::InvalidArgumentError(absl::StrFormat(
       "PERFKIT_BASELINE_UPDATE is '%s'. Remedy: set it to 1 to write the baseline, or to 0 to compare with it", word));
 }
