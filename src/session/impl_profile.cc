@@ -39,7 +39,7 @@ Profile Impl::MakeProfile(uint64_t to_ns) {
   profile.accounting.naming_cpu_ns = own_cpu_ns_ - sampling_cpu_ns;
   profile.accounting.notes.insert(profile.accounting.notes.begin(), notes_.begin(), notes_.end());
   if (progress_threw) profile.accounting.notes.emplace_back("progress threw an exception, and was not called again");
-  AddAccounting(profile, stats);
+  AddAccounting(profile, stats, at_.started_ns);
   reductions_.Note(aggregator_.Reduced(), at_.drained_ns);
   for (std::string& note : reductions_.Notes()) profile.accounting.notes.push_back(std::move(note));
   return profile;

@@ -108,7 +108,7 @@ Profile ProfileCollector::MakeProfile(std::span<const Sampler> samplers) {
   std::vector<std::string>& notes = profile.accounting.notes;
   notes.insert(notes.begin(), DescribeStacks(impl_->stacks));
   for (const Sampler& sampler : samplers) {
-    session::AddAccounting(profile, sampler.stats());
+    session::AddAccounting(profile, sampler.stats(), impl_->made_ns);
     for (size_t i = 0; i < profile.events.size(); ++i) {
       profile.events[i].user_only = profile.events[i].user_only || sampler.user_only(i);
     }

@@ -22,8 +22,8 @@ class Reductions {
     uint64_t threads = 0;     // ended threads that were summed up by name
   };
 
-  // Sets the time from which on the first increase is.
-  void Start(uint64_t now_ns) { seen_ns_ = now_ns; }
+  // Sets the time from which on the first increase is, and to which notes refer.
+  void Start(uint64_t now_ns) { start_ns_ = seen_ns_ = now_ns; }
   // Notes which counts have grown since the last call. A count that has shrunk began anew.
   void Note(const Counts& counts, uint64_t now_ns);
   // Returns a sentence for each kind of which there was any.
@@ -38,7 +38,7 @@ class Reductions {
   };
 
   std::array<Kind, 7> kinds_;  // as Counts
-  uint64_t seen_ns_ = 0;
+  uint64_t start_ns_ = 0, seen_ns_ = 0;
 };
 
 }  // namespace perfkit::session

@@ -21,23 +21,25 @@ std::string DescribeChange(const SamplerDecision& decision) {
   return absl::StrFormat("%s from %d to %d", what, decision.from, decision.to);
 }
 
-std::string DescribeDecision(const SamplerDecision& decision) {
+std::string DescribeDecision(const SamplerDecision& decision, uint64_t start_ns) {
   constexpr std::string_view kWhy[] = {"the CPU budget", "losses", "headroom",
                                        "a thread that did not advance between two signals"};
-  return absl::StrFormat("at %d ns, because of %s: %s", decision.from_ns, kWhy[static_cast<size_t>(decision.why)],
+  const double ms = static_cast<double>(static_cast<int64_t>(decision.from_ns - start_ns)) / 1e6;
+  return absl::StrFormat("%.1f ms after the start, because of %s: %s", ms, kWhy[static_cast<size_t>(decision.why)],
                          DescribeChange(decision));
 }
 
 }  // namespace
 
-void AddAccounting(Profile& profile, const SamplerStats& stats) {
+void AddAccounting(Profile& profile, const SamplerStats& stats, uint64_t start_ns) {
   for (size_t i = 0; i < stats.events.size(); ++i) profile::Add(profile.events[i].accounting, stats.events[i]);
   ProfileAccounting& accounting = profile.accounting;
   accounting.side_band_lost += stats.side_band_lost;
   accounting.unattributed += stats.unattributed;
   accounting.own_cpu_ns += stats.own_cpu_ns;
   accounting.kernel_cpu_ns += stats.kernel_cpu_ns;
-  for (const SamplerDecision& decision : stats.decisions) accounting.notes.push_back(DescribeDecision(decision));
+  for (const SamplerDecision& decision : stats.decisions)
+    accounting.notes.push_back(DescribeDecision(decision, start_ns));
   if (stats.lost_is_lower_bound) {
     accounting.notes.emplace_back(
         "more samples may be lost than are counted: kernels before 6.0 do not count them all, nor do later ones beside "

@@ -7,6 +7,7 @@
 namespace perfkit::session {
 
 // Adds what a sampler has counted, lost and cost. Requires that the profile's first events are the sampler's, in order.
-void AddAccounting(Profile& profile, const SamplerStats& stats);
+// Notes of its decisions say how long after `start_ns`, by its clock, they were.
+void AddAccounting(Profile& profile, const SamplerStats& stats, uint64_t start_ns);
 
 }  // namespace perfkit::session

@@ -20,27 +20,30 @@ using Strings = std::vector<std::string>;
 
 TEST_CASE("each kind of reduction is noted once, with its times", "[reductions]") {
   Reductions reductions;
-  reductions.Start(10);
-  reductions.Note({}, 20);
+  reductions.Start(10'000'000);
+  reductions.Note({}, 20'000'000);
   CHECK(reductions.Notes().empty());
-  reductions.Note({.times = 5}, 30);
-  reductions.Note({.times = 5}, 40);
+  reductions.Note({.times = 5}, 30'000'000);
+  reductions.Note({.times = 5}, 40'000'000);
   const std::string merged =
-      "from 20 to 30 ns, because of SessionOptions::memory_bytes: older samples were merged, and have no times";
+      "10.0 to 20.0 ms after the start, because of SessionOptions::memory_bytes: older samples were merged, and have "
+      "no times";
   CHECK(reductions.Notes() == Strings{merged});
-  reductions.Note({.times = 7, .addresses = 1}, 50);
-  reductions.Note({.times = 9, .addresses = 1, .threads = 512}, 60);
+  reductions.Note({.times = 7, .addresses = 1}, 50'000'000);
+  reductions.Note({.times = 9, .addresses = 1, .threads = 512}, 60'000'000);
   const Strings notes = reductions.Notes();
   REQUIRE(notes.size() == 3);
-  CHECK(notes[0] == merged + "; 2 times more, until 60 ns");
-  CHECK(notes[1].starts_with("from 40 to 50 ns, because of SessionOptions::memory_bytes: new addresses became"));
+  CHECK(notes[0] == merged + "; again 2 times, the last time 50.0 ms after the start");
+  CHECK(notes[1].starts_with(
+      "30.0 to 40.0 ms after the start, because of SessionOptions::memory_bytes: new addresses became"));
   CHECK(notes[2] ==
-        "from 50 to 60 ns, because of the limit of ended threads: those that ended early were summed up by "
+        "40.0 to 50.0 ms after the start, because of the limit of ended threads: those that ended early were summed up "
+        "by "
         "name");
-  reductions.Note({.threads = 512}, 70);  // a snapshot has forgotten the rest
-  reductions.Note({.times = 3, .threads = 512}, 80);
-  CHECK(reductions.Notes()[0] == merged + "; 3 times more, until 80 ns");
-  reductions.Note({.dumps = 1, .stacks = 1, .zones = 1, .task_parts = 1}, 90);
+  reductions.Note({.threads = 512}, 70'000'000);  // a snapshot has forgotten the rest
+  reductions.Note({.times = 3, .threads = 512}, 80'000'000);
+  CHECK(reductions.Notes()[0] == merged + "; again 3 times, the last time 70.0 ms after the start");
+  reductions.Note({.dumps = 1, .stacks = 1, .zones = 1, .task_parts = 1}, 90'000'000);
   CHECK(reductions.Notes().size() == 7);
 }
 
