@@ -28,7 +28,8 @@ std::string EventTable(const ReportContext& context) {
     const bool is_clock = event.unit == ProfileUnit::kNanoseconds && event.accounting.counted != 0;
     const std::string least = event.accounting.counted_is_lower_bound ? ">= " : "";
     table.AddRow({event.name + (event.user_only ? " (user only)" : ""), WeightText(total.weight, event.unit),
-                  CountText(total.samples), counted ? least + WeightText(event.accounting.counted, event.unit) : "-",
+                  SamplesText(total, total.samples),
+                  counted ? least + WeightText(event.accounting.counted, event.unit) : "-",
                   counted ? CountText(event.accounting.lost) : "-",
                   is_clock ? PercentText(event.accounting.unsampled_ns, event.accounting.counted) + " %" : "-"});
   }
@@ -119,6 +120,10 @@ std::string StackQualities(const ReportContext& context) {
 }
 
 }  // namespace
+
+std::string SamplesText(const Profile::Sum& event, uint64_t samples) {
+  return IsFollower(event) ? "-" : CountText(samples);
+}
 
 std::string AccountingSection(const ReportContext& context) {
   const Profile& profile = context.profile;

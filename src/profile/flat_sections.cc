@@ -142,7 +142,7 @@ std::string SummarySection(const ReportContext& context, ReportKey key, const st
       continue;
     }
     std::vector<std::string> cells = {PercentText(self.weight, context.total.weight),
-                                      WeightText(self.weight, event.unit), CountText(self.samples)};
+                                      WeightText(self.weight, event.unit), SamplesText(context.total, self.samples)};
     for (std::string& cell : more_cells(flat, i)) cells.push_back(std::move(cell));
     cells.push_back(FlatNames(profile, key, flat.rows()[i]).front());
     table.AddRow(std::move(cells));
@@ -182,15 +182,15 @@ std::string FlatSection(const ReportContext& context) {
     }
     std::vector<std::string> cells = {PercentText(self.weight, context.total.weight),
                                       PercentText(total.weight, context.total.weight),
-                                      WeightText(self.weight, event.unit), CountText(self.samples)};
+                                      WeightText(self.weight, event.unit), SamplesText(context.total, self.samples)};
     if (by_thread) cells.push_back(ThreadText(profile, flat.rows()[i].thread));
     for (std::string& name : FlatNames(profile, options.key, flat.rows()[i])) cells.push_back(std::move(name));
     table.AddRow(std::move(cells));
   }
-  std::string text =
-      absl::StrFormat("#\n# %s%s of %s, by %s; 100 %% is %s in %s samples\n#\n", KeyName(options.key),
-                      by_thread ? " by thread" : "", OneLine(event.name), options.children ? "total" : "self",
-                      WeightText(context.total.weight, event.unit), CountText(context.total.samples));
+  std::string text = absl::StrFormat("#\n# %s%s of %s, by %s; 100 %% is %s in %s samples\n#\n", KeyName(options.key),
+                                     by_thread ? " by thread" : "", OneLine(event.name),
+                                     options.children ? "total" : "self", WeightText(context.total.weight, event.unit),
+                                     IsFollower(context.total) ? "another event's" : CountText(context.total.samples));
   text += table.Format(options.width);
   text += LeftOut(left_out, KeyName(options.key), PercentText(left_out_self, context.total.weight));
   return text + (options.key == ReportKey::kFunction ? Unnamed(context, flat) : "");

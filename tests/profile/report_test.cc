@@ -39,6 +39,18 @@ TEST_CASE("a report without samples says what there is instead", "[profile][repo
   CHECK_THAT(FormatReport(profile), Contains("nothing to show\n") && !Contains("it counted") && !Contains("a weight"));
 }
 
+TEST_CASE("a report of a follower says that the samples are another event's", "[profile][report]") {
+  Profile profile = SampleProfile();
+  for (ProfileSample& sample : profile.samples) sample.samples = sample.event == 1 ? 0 : sample.samples;
+  const std::string report = FormatReport(profile, {.event = "page-faults"});
+  CHECK_THAT(report, Contains("100 % is 30 in another event's samples\n"));
+  CHECK_THAT(report, Contains("# page-faults        30        -  "));
+  for (const std::string& line : LinesOf(report)) {
+    CAPTURE(report, line);
+    if (line.find("[.]") != line.npos) CHECK_THAT(line, Contains(" -  "));
+  }
+}
+
 TEST_CASE("a report of a small profile, whole", "[profile][report]") {
   CHECK(FormatReport(SampleProfile(), {.min_percent = 3}) == R"(# app: 200.0 ms, 2 threads
 #
@@ -185,7 +197,8 @@ TEST_CASE("names of any bytes keep lines whole and narrow", "[profile][report]")
   }
   builder.AddEvent({.name = std::string(kOffCpuEvent)});
   const Profile profile = builder.Take();
-  for (const ReportKey key : {ReportKey::kFunction, ReportKey::kModule, ReportKey::kLine, ReportKey::kThread, ReportKey::kTask}) {
+  for (const ReportKey key :
+       {ReportKey::kFunction, ReportKey::kModule, ReportKey::kLine, ReportKey::kThread, ReportKey::kTask}) {
     const std::string report = FormatReport(profile, {.key = key, .width = 100});
     for (const std::string& line : LinesOf(report)) {
       CHECK(Columns(line) <= 100);
