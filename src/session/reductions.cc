@@ -43,16 +43,16 @@ void Reductions::Note(const Counts& counts, uint64_t now_ns) {
 
 std::vector<std::string> Reductions::Notes() const {
   static_assert(std::size(kTexts) == std::tuple_size_v<decltype(kinds_)>);
-  const auto Ms = [this](uint64_t ns) { return static_cast<double>(ns - start_ns_) / 1e6; };
+  const auto ms = [this](uint64_t ns) { return static_cast<double>(ns - start_ns_) / 1e6; };
   std::vector<std::string> notes;
   for (size_t i = 0; i < kinds_.size(); ++i) {
     const Kind& kind = kinds_[i];
     if (kind.times == 0) continue;
-    notes.push_back(absl::StrFormat("%.1f to %.1f ms after the start, because of %s: %s", Ms(kind.after_ns),
-                                    Ms(kind.before_ns), kTexts[i].why, kTexts[i].what));
+    notes.push_back(absl::StrFormat("%.1f to %.1f ms after the start, because of %s: %s", ms(kind.after_ns),
+                                    ms(kind.before_ns), kTexts[i].why, kTexts[i].what));
     if (kind.times == 1) continue;
     absl::StrAppendFormat(&notes.back(), "; again %d %s, the last time %.1f ms after the start", kind.times - 1,
-                          kind.times == 2 ? "time" : "times", Ms(kind.last_ns));
+                          kind.times == 2 ? "time" : "times", ms(kind.last_ns));
   }
   return notes;
 }

@@ -38,8 +38,7 @@ TEST_CASE("each kind of reduction is noted once, with its times", "[reductions]"
       "30.0 to 40.0 ms after the start, because of SessionOptions::memory_bytes: new addresses became"));
   CHECK(notes[2] ==
         "40.0 to 50.0 ms after the start, because of the limit of ended threads: those that ended early were summed up "
-        "by "
-        "name");
+        "by name");
   reductions.Note({.threads = 512}, 70'000'000);  // a snapshot has forgotten the rest
   reductions.Note({.times = 3, .threads = 512}, 80'000'000);
   CHECK(reductions.Notes()[0] == merged + "; again 3 times, the last time 70.0 ms after the start");
