@@ -17,6 +17,9 @@ bool IsCounted(const ProfileEvent& event) {
   return event.accounting.counted != 0 || event.accounting.accounted() != 0 || event.accounting.counted_is_lower_bound;
 }
 
+// Followers have weights and no samples.
+bool IsFollower(const Profile::Sum& event) { return event.samples == 0 && event.weight != 0; }
+
 std::string EventTable(const ReportContext& context) {
   TextTable table(
       {{"event"}, {"total", true}, {"samples", true}, {"counted", true}, {"lost", true}, {"unsampled", true}});
@@ -123,6 +126,11 @@ std::string StackQualities(const ReportContext& context) {
 
 std::string SamplesText(const Profile::Sum& event, uint64_t samples) {
   return IsFollower(event) ? "-" : CountText(samples);
+}
+
+std::string SumText(const Profile::Sum& event, ProfileUnit unit) {
+  return absl::StrFormat("%s in %s samples", WeightText(event.weight, unit),
+                         IsFollower(event) ? "another event's" : CountText(event.samples));
 }
 
 std::string AccountingSection(const ReportContext& context) {

@@ -34,15 +34,13 @@ class DifferenceText {
 
  private:
   std::string Header() const {
-    const auto side = [&](const Profile::Sum& sum) {
-      return absl::StrFormat("%s in %s samples", WeightText(sum.weight, difference_.unit), CountText(sum.samples));
-    };
     const double wrong = 100 * (1 - difference_.confidence);
     return absl::StrFormat(
         "# difference of %s: before %s, after %s\n"
         "# changes are of %s, with intervals of %.4g %% confidence for independent samples\n"
         "# ~ can't be told from noise; of 100 functions that did not change, about %.2g have no ~\n#\n",
-        OneLine(difference_.event), side(difference_.before), side(difference_.after),
+        OneLine(difference_.event), profile::SumText(difference_.before, difference_.unit),
+        profile::SumText(difference_.after, difference_.unit),
         difference_.per_iteration ? "weights per iteration" : "shares of the total, in points of percent",
         100 * difference_.confidence, wrong);
   }
@@ -117,7 +115,8 @@ class DifferenceText {
       const ProfileChange& change = ChangeOf(*function);
       table.AddRow({(change.is_noise() ? "~ " : "") + Change(change.change()), Change(change.low), Change(change.high),
                     Before(change), After(change),
-                    absl::StrFormat("%s, %s", CountText(change.before_samples), CountText(change.after_samples)),
+                    absl::StrFormat("%s, %s", profile::SamplesText(difference_.before, change.before_samples),
+                                    profile::SamplesText(difference_.after, change.after_samples)),
                     function->module, (function->kernel ? "[k] " : "[.] ") + function->name});
     }
     return absl::StrFormat("# functions, by the change of their %s\n#\n", options_.children ? "total" : "self") +

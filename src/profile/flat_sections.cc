@@ -187,10 +187,9 @@ std::string FlatSection(const ReportContext& context) {
     for (std::string& name : FlatNames(profile, options.key, flat.rows()[i])) cells.push_back(std::move(name));
     table.AddRow(std::move(cells));
   }
-  std::string text = absl::StrFormat("#\n# %s%s of %s, by %s; 100 %% is %s in %s samples\n#\n", KeyName(options.key),
-                                     by_thread ? " by thread" : "", OneLine(event.name),
-                                     options.children ? "total" : "self", WeightText(context.total.weight, event.unit),
-                                     IsFollower(context.total) ? "another event's" : CountText(context.total.samples));
+  std::string text =
+      absl::StrFormat("#\n# %s%s of %s, by %s; 100 %% is %s\n#\n", KeyName(options.key), by_thread ? " by thread" : "",
+                      OneLine(event.name), options.children ? "total" : "self", SumText(context.total, event.unit));
   text += table.Format(options.width);
   text += LeftOut(left_out, KeyName(options.key), PercentText(left_out_self, context.total.weight));
   return text + (options.key == ReportKey::kFunction ? Unnamed(context, flat) : "");

@@ -21,11 +21,11 @@ struct ReportContext {
   bool IsFull(size_t lines) const { return options.max_lines != 0 && lines >= options.max_lines; }
 };
 
-// Returns true if an event with this sum has weights and no samples: they are those of the event that it follows
+// The number of samples of a part of an event; "-" for a follower, whose samples are those of another event
 // (SampledEvent::followers).
-inline bool IsFollower(const Profile::Sum& event) { return event.samples == 0 && event.weight != 0; }
-// The number of samples of a part of an event; "-" for a follower.
 std::string SamplesText(const Profile::Sum& event, uint64_t samples);
+// "100.0 ms in 100 samples", of a whole event.
+std::string SumText(const Profile::Sum& event, ProfileUnit unit);
 
 std::string AccountingSection(const ReportContext& context);
 std::string FlatSection(const ReportContext& context);

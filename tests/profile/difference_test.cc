@@ -277,6 +277,19 @@ TEST_CASE("the report of a difference has what changed first and what may be noi
              Catch::Contains("more functions") && Catch::Contains("by the change of their total"));
 }
 
+TEST_CASE("the difference of a follower says that the samples are another event's", "[profile][difference]") {
+  std::mt19937 random(5);
+  Program first{.shares = {0.6, 0.4}}, second{.shares = {0.4, 0.6}};
+  Profile before = first.Draw(random), after = second.Draw(random);
+  for (ProfileSample& sample : before.samples) sample.samples = 0;
+  for (ProfileSample& sample : after.samples) sample.samples = 0;
+  const auto difference = Difference(before, after);
+  REQUIRE(difference.ok());
+  CHECK_THAT(FormatReport(*difference, {.min_percent = 0}),
+             Catch::Contains(" in another event's samples, after ") && Catch::Contains("  -, -  ") &&
+                 !Catch::Contains("0, 0"));
+}
+
 TEST_CASE("intervals of known cases", "[profile][difference]") {
   CHECK(NormalQuantile(0.95) == Approx(1.959964));
   CHECK(NormalQuantile(0.99) == Approx(2.575829));
