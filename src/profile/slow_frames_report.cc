@@ -235,12 +235,10 @@ std::string FormatSlowFrames(const Profile& profile, const SlowFrameOptions& opt
   const std::vector<SlowFrame> slow = FindSlowFrames(profile, options);
   const auto frames =
       std::count_if(profile.zones.begin(), profile.zones.end(), [](const ProfileZone& zone) { return zone.is_frame; });
-  // KeepFrames: the profile has no others.
-  const bool are_kept = std::any_of(profile.zones.begin(), profile.zones.end(),
-                                    [](const ProfileZone& zone) { return zone.is_reference || zone.worst_by != 0; });
+  // Others have no times, for want of memory or by KeepFrames.
+  const char* const kept = profile.accounting.zones_forgotten != 0 ? " kept" : "";
   std::string text =
-      absl::StrFormat("# the %d slowest of %d%s frames\n", slow.size(), frames, are_kept ? " kept" : "") +
-      Gaps(profile);
+      absl::StrFormat("# the %d slowest of %d%s frames\n", slow.size(), frames, kept) + Gaps(profile);
   if (slow.empty()) return text + WhyNone(static_cast<size_t>(frames), options);
   const auto references = std::count_if(profile.zones.begin(), profile.zones.end(),
                                         [](const ProfileZone& zone) { return zone.is_reference; });

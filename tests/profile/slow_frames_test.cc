@@ -315,9 +315,9 @@ TEST_CASE("a profile that is damaged gives the error, and one without frames non
   game.Frame();
   Profile profile = game.Take();
   CHECK(FormatSlowFrames(profile).find("# the 0 slowest of 1 frames\n") == 0);
-  profile.zones[0].is_reference = true;
+  profile.accounting.zones_forgotten = 9;
   CHECK(FormatSlowFrames(profile).find("# the 0 slowest of 1 kept frames\n") == 0);
-  profile.zones[0].is_reference = false;
+  profile.accounting.zones_forgotten = 0;
   CHECK(FormatSlowFrames(profile).find("# no frame took longer than usual\n") != std::string::npos);
   CHECK(FormatSlowFrames(profile, {.name = "au*"}).find("like 'au*' took longer") != std::string::npos);
   CHECK(FormatSlowFrames(profile, {.frames = 0}).find("SlowFrameOptions::frames is 0") != std::string::npos);
