@@ -253,7 +253,9 @@ struct ProfileAccounting {
   // Samples at "[other addresses]": to limit memory, only the module was kept.
   uint64_t addresses_forgotten = 0;
   uint64_t waits_forgotten = 0;  // Waits that are only in the totals of kOffCpuEvent.
-  uint64_t zones_forgotten = 0;  // Zones and frames that were dropped: to limit memory, or by SessionOptions::keep.
+  // Zones and frames that were dropped: to limit memory, or by SessionOptions::keep. Of flight recorders, also frames
+  // whose thread was preempted at their end, just before a snapshot: the next one begins after them.
+  uint64_t zones_forgotten = 0;
   // Frames that SessionOptions::keep asks for, but that exceeded KeepFrames::max_frames or memory_bytes.
   uint64_t frames_dropped = 0;
   uint64_t task_parts_forgotten = 0;  // Parts of tasks that were dropped: as zones_forgotten.

@@ -324,7 +324,12 @@ void ZoneTimeline::AddTo(Profile& profile, uint64_t from_ns, uint64_t to_ns, con
     counter.name = tracks.KnownText(track.name);
     tracks.Add(std::move(counter));
   }
-  profile.accounting.zones_forgotten = losses_.forgotten + losses_.of_ended + tracks.left_out();
+  // A thread logs a frame a moment after its end. If it was preempted in between, the profile before this
+  // one did not have the frame yet, and this one begins later.
+  const auto late =
+      std::ranges::count_if(frames_, [&](const FrameSpan& frame) { return frame.to_ns <= losses_.since_ns; });
+  profile.accounting.zones_forgotten =
+      losses_.forgotten + losses_.of_ended + tracks.left_out() + static_cast<uint64_t>(late);
   if (keeping_) profile.accounting.frames_dropped = keeping_->keeper.dropped();
   profile.accounting.zone_records_lost = losses_.records + open_gaps_.lost();
 }

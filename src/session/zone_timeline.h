@@ -141,6 +141,7 @@ class ZoneTimeline {
     uint64_t forgotten = 0;  // zones and frames, to limit memory
     uint64_t of_ended = 0;   // those of threads that became part of a sum
     uint64_t records = 0;
+    uint64_t since_ns = 0;  // where the profile after the last Restart begins
   };
   struct Keeping {
     FrameKeeper keeper;

@@ -226,7 +226,7 @@ void ZoneTimeline::Restart(uint64_t from_ns, uint64_t to_ns) {
     if (later != thread.changes.begin()) ForgetChanges(thread, static_cast<size_t>(later - thread.changes.begin()) - 1);
   }
   CountBytes();
-  losses_ = {};
+  losses_ = {.since_ns = from_ns};
 }
 
 void ZoneTimeline::ForgetZone(const Span& zone) {

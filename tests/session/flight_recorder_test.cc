@@ -208,9 +208,10 @@ TEST_CASE("successive snapshots share no more time than it takes to take the rin
   const auto [profiles, took_ns] = SnapshotsOfFrames();
   std::vector<ProfileZone> zones;
   std::map<std::string, int> whole_frames;
-  uint64_t shared_ns = 0, min_share = UINT64_MAX;
+  uint64_t shared_ns = 0, min_share = UINT64_MAX, late_frames = 0;
   for (size_t i = 0; i < profiles.size(); ++i) {
     const Profile& profile = profiles[i];
+    late_frames += profile.accounting.zones_forgotten;
     if (i != 0) {
       REQUIRE(profile.from_ns <= profiles[i - 1].to_ns);
       const uint64_t overlap_ns = profiles[i - 1].to_ns - profile.from_ns;
@@ -235,12 +236,12 @@ TEST_CASE("successive snapshots share no more time than it takes to take the rin
   CHECK(TimeInTwo(zones) <= shared_ns);
   CHECK(min_share < 50);
   for (const auto& [frame, times] : whole_frames) CHECK(times <= 1);
-  // Each frame has ended in one of the profiles; it is whole if it has also begun there.
+  // Each frame has ended in one of the profiles, where it is whole if it has also begun there, or is counted.
   const auto number = [](const auto& one) { return std::stoul(one.first.substr(5)); };
   std::set<unsigned long> numbers;
   for (const auto& one : whole_frames) numbers.insert(number(one));
   REQUIRE_FALSE(numbers.empty());
-  CHECK(*numbers.rbegin() - *numbers.begin() + 1 == numbers.size());
+  CHECK(*numbers.rbegin() - *numbers.begin() + 1 - numbers.size() <= late_frames);
 }
 
 TEST_CASE("all rings of a flight recorder take 8 MiB", "[session][flight_recorder]") {
