@@ -118,6 +118,9 @@ struct SamplerStats {
   // Lost records other than samples: mappings and threads are not fully known. Does not include SWITCH records that are
   // not written between Pause and Resume.
   uint64_t side_band_lost = 0;
+  // RingMode::kStream: drains that found a ring without room for its largest record. Unless a ring fills while it is
+  // drained, records are lost only before such a drain.
+  uint64_t drains_of_full_rings = 0;
   uint64_t malformed_bytes = 0;  // Bytes in rings that were not records.
   // RingMode::kOverwrite: bytes that were overwritten before a snapshot, or not delivered because a visitor threw.
   uint64_t overwritten_bytes = 0;

@@ -21,6 +21,7 @@ void Accounting::Fill(SamplerStats& stats) const {
   stats.losses_forgotten = losses_forgotten();
   stats.paused_is_lower_bound = paused_is_lower_bound;
   stats.side_band_lost = side_band_lost;
+  stats.drains_of_full_rings = drains_of_full_rings;
   stats.malformed_bytes = malformed_bytes;
   stats.overwritten_bytes = overwritten_bytes;
   stats.overwritten_until_ns = overwritten_until_ns;

@@ -43,7 +43,7 @@ class Accounting {
   void Fill(SamplerStats& stats) const;
 
   // Accounting that belongs to no event.
-  uint64_t side_band_lost = 0;
+  uint64_t side_band_lost = 0, drains_of_full_rings = 0;
   uint64_t unattributed = 0;
   uint64_t late = 0, malformed_bytes = 0, overwritten_bytes = 0, own_cpu_ns = 0, kernel_cpu_ns = 0;
   uint64_t overwritten_until_ns = 0;

@@ -37,10 +37,12 @@ void LossAccounting::EndPause() {
 
 // Before a drain the rings are as full as they have been since the last one. While paused, they are as full as
 // BeginPause found them.
-void LossAccounting::SettleBeforeDrain() {
-  if (paused_) return;
-  full_since_ = full_since_ || IsNearlyFull();
+bool LossAccounting::SettleBeforeDrain() {
+  if (paused_) return false;
+  const bool full = IsNearlyFull();
+  full_since_ = full_since_ || full;
   if (paused_since_) Settle(KindNow());
+  return full;
 }
 
 void LossAccounting::SettleAtEnd() {

@@ -56,8 +56,8 @@ class LossAccounting {
   void BeginPause();
   void EndPause();
 
-  // Called before a drain, which empties the rings.
-  void SettleBeforeDrain();
+  // Called before a drain, which empties the rings. Returns true if one was nearly full.
+  bool SettleBeforeDrain();
   // Called before statistics.
   void SettleAtEnd();
   // Called before the rate of an open event changes: losses so far were at the old rate.

@@ -33,10 +33,11 @@ size_t SamplerImpl::Drain(Visit visit, size_t max_records) {
   if (state_ == State::kInForkedChild) return 0;
   const uint64_t begun = CpuNow();
   if (is_running()) live_.Maintain();
-  losses_.SettleBeforeDrain();
+  const bool is_full = losses_.SettleBeforeDrain(), is_side_full = rings_.side.IsNearlyFull(kTaskRecordBytes);
+  accounting_.drains_of_full_rings += is_full || is_side_full ? 1 : 0;
   replacer_.CloseReplaced();
   // A LOST record is written only together with the next record, which may never come.
-  if (rings_.side.IsNearlyFull(kTaskRecordBytes)) ForgetTasks();
+  if (is_side_full) ForgetTasks();
   given_ = 0;
   const bool writing = is_running() && !losses_.is_paused(), streams = plan_.options().mode == RingMode::kStream;
   const uint64_t now = Now(), horizon = streams && writing ? live_.Horizon(now) : UINT64_MAX;

@@ -104,6 +104,24 @@ TEST_CASE("a loss has the interval in which it was", "[accounting][law]") {
   CHECK(stats.losses[0].to_ns >= full);
 }
 
+TEST_CASE("records are lost only before a drain that finds a full ring", "[accounting]") {
+  FreshPages memory(2000);
+  auto sampler = Sampler::Open(testing::FaultOptions(16 << 10));
+  REQUIRE(sampler.ok());
+  REQUIRE(sampler->Start().ok());
+  for (size_t i = 0; i < 1000; i += 10) {
+    memory.Touch(i, 10);
+    testing::DrainAll(*sampler);
+  }
+  CHECK(sampler->stats().events[0].lost == 0);
+  CHECK(sampler->stats().drains_of_full_rings == 0);
+  memory.Touch(1000, 1000);  // more than fit
+  CHECK(sampler->stats().drains_of_full_rings == 0);
+  testing::DrainAll(*sampler);
+  CHECK(sampler->stats().events[0].lost > 0);
+  CHECK(sampler->stats().drains_of_full_rings == 1);
+}
+
 TEST_CASE("what a full ring lost and what a pause hid are told apart", "[accounting]") {
   FreshPages memory(600);
   auto sampler = Sampler::Open(testing::FaultOptions(16 << 10));
