@@ -82,7 +82,7 @@ void Aggregator::Add(const SamplerRecord& record, const SampleLayout& layout, bo
   // From now on the same pc may be other code, so stacks that were seen before must be located again.
   if (symbolizer_.Add(record, layout)) stacks_.ForgetLocations(MappedProcess(record, layout));
   if (options_.unwinder != nullptr) options_.unwinder->Add(record, layout);
-  if (record.type == static_cast<uint32_t>(RecordType::kLost)) timelines_.stolen.Lose();
+  if (record.type == static_cast<uint32_t>(RecordType::kLost)) timelines_.stolen.NoteLoss();
   // Records come in order of time, except for late ones, so the maximum is the time up to which all is known.
   // The time of a foreign sample may be from another clock, which the sampler has told.
   const uint64_t time_ns = record.foreign ? record.time_ns : layout.TimeOf(record).value_or(0);

@@ -141,6 +141,7 @@ class Aggregator {
   void DecideFrames(uint64_t until_ns, const OnNamed& on_named);
   // Profiles have no zones, tasks and counters of earlier times.
   void CutTracks(uint64_t from_ns) { timelines_.from_ns = from_ns; }
+  StolenTimes& stolen_times() { return timelines_.stolen; }
   void StopTimelines(uint64_t now_ns) { timelines_.Stop(now_ns); }
 
   // Records no more waits for locks.

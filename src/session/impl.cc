@@ -13,6 +13,7 @@
 #include "src/count/frame/frame_counter_impl.h"
 #include "src/count/task/task_counter_impl.h"
 #include "src/session/cpu_time.h"
+#include "src/session/sampler_accounting.h"
 #include "src/sys/clock.h"
 #include "src/sys/files.h"
 #include "src/sys/kernel.h"
@@ -242,6 +243,11 @@ absl::Status Impl::Poll() {
 
 // Reads the rings. kOverwrite: reads the side band; after a snapshot or a stop also the samples.
 void Impl::Drain() {
+  ReadRecords();
+  CheckStolenTimes();
+}
+
+void Impl::ReadRecords() {
   at_.drained_ns = sys::ClockNs(CLOCK_MONOTONIC);
   {
     const CpuTime cpu_time(own_cpu_ns_);
@@ -259,6 +265,11 @@ void Impl::Drain() {
   // While a flight recorder runs, its side-band records are kept, to be put in order with the samples of a snapshot.
   if (phase_ == Phase::kRunning && kept_.bytes() <= kMaxSideBandBytes) return;
   kept_.Replay([&](const SamplerRecord& record) { AddRecorded(record); });
+}
+
+void Impl::CheckStolenTimes() {
+  StolenTimes& stolen = aggregator_.stolen_times();
+  if (stolen.is_check_due()) stolen.Check(LossesOf(sampler_->stats()));  // stats() costs a system call for each event
 }
 
 // kStream: reads all records that are in rings.

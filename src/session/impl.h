@@ -59,6 +59,8 @@ class Impl {
   // Stops sampling if no thread has run for SessionOptions::stop_when_idle.
   void StopIfIdle();
   void Drain();
+  void ReadRecords();
+  void CheckStolenTimes();
   // kOverwrite: adds a record that is part of the next profile.
   void AddRecorded(const SamplerRecord& record);
   void ReadRings(absl::FunctionRef<void(const SamplerRecord& record)> visit);

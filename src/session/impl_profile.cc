@@ -76,6 +76,7 @@ absl::StatusOr<Profile> Impl::Snapshot() {
   flight_.EndAt(taken->to_ns);
   Drain();
   kept_.Replay([&](const SamplerRecord& record) { AddRecorded(record); });
+  CheckStolenTimes();
   Profile profile = MakeProfile(taken->to_ns);
   flight_.Restart(*taken);
   aggregator_.Restart(taken->from_ns, taken->to_ns);

@@ -2,6 +2,7 @@
 // lower bound.
 #include "src/session/sampler_accounting.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,15 @@ std::string DescribeDecision(const SamplerDecision& decision, uint64_t start_ns)
 }
 
 }  // namespace
+
+// Where losses are not counted, those that were not told yet filled a ring at least.
+uint64_t LossesOf(const SamplerStats& stats) {
+  uint64_t losses = stats.side_band_lost + stats.drains_of_full_rings;
+  for (const auto& events : {std::span(stats.events), std::span(stats.full)}) {
+    for (const EventAccounting& event : events) losses += event.lost + event.paused;
+  }
+  return losses;
+}
 
 void AddAccounting(Profile& profile, const SamplerStats& stats, uint64_t start_ns) {
   for (size_t i = 0; i < stats.events.size(); ++i) profile::Add(profile.events[i].accounting, stats.events[i]);

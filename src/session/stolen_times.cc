@@ -3,6 +3,7 @@
 #include "src/session/stolen_times.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "src/profile/stolen_time.h"
 #include "src/sys/clock.h"
@@ -62,18 +63,19 @@ void StolenTimes::Compare(uint32_t thread, Thread& state) {
   const uint64_t cpu_ns = second.cpu_ns - std::min(first.cpu_ns, second.cpu_ns);
   if (on_ns < cpu_ns + kMinStolenNs) return;
   stolen_.push_back({thread, first.at_ns, second.at_ns, on_ns - cpu_ns});
+  is_check_due_ = true;
   if (stolen_.size() > kMaxStolen) stolen_.pop_front();
 }
 
 void StolenTimes::Restart() { threads_.clear(); }
 
-void StolenTimes::Lose() {
-  std::erase_if(stolen_, [&](const Stolen& one) {
-    const auto found = threads_.find(one.thread);
-    return found != threads_.end() && !found->second.readings.empty() &&
-           one.to_ns >= found->second.readings.front().at_ns;
-  });
-  Restart();
+void StolenTimes::Check(uint64_t losses) {
+  if (losses != std::exchange(losses_, losses)) {
+    std::erase_if(stolen_, [](const Stolen& one) { return !one.is_checked; });
+    Restart();
+  }
+  for (Stolen& one : stolen_) one.is_checked = true;
+  is_check_due_ = false;
 }
 
 void StolenTimes::Retire(std::span<const uint32_t> renamed) {

@@ -33,9 +33,13 @@ class StolenTimes {
   void Ran(uint32_t thread, uint64_t at_ns);
   // Drops the readings whose times are not compared yet. To be called if records are missing since the last one.
   void Restart();
-  // Restarts, and takes back what was found between the last two readings that were compared. To be called with a
-  // record that others were lost: it is written once the ring has room again, so they may have been lost before those.
-  void Lose();
+  // If `losses` (LossesOf) has grown since the last call, restarts, and takes back what was found since then. To be
+  // called after records were added, if it is due. The record that others were lost can't replace it: the kernel writes
+  // it with the next record of that CPU's ring, and the thread may have gone on on another CPU.
+  void Check(uint64_t losses);
+  bool is_check_due() const { return is_check_due_; }
+  // To be called with a record that others were lost, so that the next Check knows these losses to be old.
+  void NoteLoss() { is_check_due_ = true; }
   // Forgets the threads that have become sums (ThreadTable::Retire).
   void Retire(std::span<const uint32_t> renamed);
 
@@ -53,6 +57,7 @@ class StolenTimes {
   struct Stolen {
     uint32_t thread = 0;
     uint64_t from_ns = 0, to_ns = 0, ns = 0;
+    bool is_checked = false;
   };
   static constexpr size_t kMaxStolen = 4096, kMaxReadings = 256;
 
@@ -60,6 +65,8 @@ class StolenTimes {
 
   std::map<uint32_t, Thread> threads_;  // by index in Profile::threads
   std::deque<Stolen> stolen_;           // the latest ones
+  bool is_check_due_ = false;           // something was found, or a loss was told, since the last Check
+  uint64_t losses_ = 0;                 // at the last Check
 };
 
 }  // namespace perfkit::session

@@ -181,11 +181,14 @@ mutant(quota_of_the_past_is_used_up FILE src/session/cpu_quotas.cc TEST session_
 mutant(open_wait_is_stolen FILE src/session/stolen_times.cc TEST session_test CASES "[stolen_times]"
        FROM [[state.readings[1].at_ns <= at_ns) {]] TO [[true) {]]
        SAYS "A wait that is not over when the clock is read is told as taken by the machine.")
-mutant(lost_switches_are_stolen FILE src/session/stolen_times.cc TEST session_test CASES "lost records take back*"
-       FROM [[one.to_ns >= found->second.readings.front().at_ns]] TO [[false]]
+mutant(lost_switches_are_stolen FILE src/session/stolen_times.cc TEST session_test CASES "losses take back*"
+       FROM [[return !one.is_checked;]] TO [[return one.ns == 0;]]
        SAYS "A wait whose records were lost is told as taken by the machine.")
-mutant(full_ring_is_the_machine FILE src/session/aggregator.cc TEST session_test CASES "what was lost with a full ring*"
-       FROM [[timelines_.stolen.Lose();]] TO [[(void)0;]]
+mutant(old_losses_take_back FILE src/session/stolen_times.h TEST session_test CASES "losses that were told before*"
+       FROM [[void NoteLoss() { is_check_due_ = true; }]] TO [[void NoteLoss() {}]]
+       SAYS "What the machine takes of a thread is not told if records were lost at any time before.")
+mutant(full_ring_is_the_machine FILE src/session/impl.cc TEST session_test CASES "what was lost with *"
+       FROM [[if (stolen.is_check_due()) stolen.Check]] TO [[if (false) stolen.Check]]
        SAYS "A frame's time on its CPU is told as taken by the machine once records of switches are lost.")
 mutant(late_samples_have_no_name FILE src/session/thread_table.cc TEST session_test CASES "a flight recorder reads samples*"
        FROM [[  if (ends_ns.size() <= kMaxLate) return;
