@@ -297,6 +297,7 @@ constexpr const char* kSessionNames[] = {
     "Snapshot/stream",
     "Snapshot/overwrite",
     "Look/blocked",
+    "Look/blocked_anew",
     "Tree/merged",
     "Tree/by_thread",
     "Tree/bottom_up",

@@ -1,5 +1,5 @@
 // Snapshot/<mode>: how long a sampled thread stands still while another one takes a snapshot. Look/blocked: a look at a
-// thread that sleeps, of the CPU time of the thread that looks.
+// thread that sleeps, of the CPU time of the thread that looks; with _anew, the first look at it.
 #include <benchmark/benchmark.h>
 #include <perfkit/session.h>
 #include <time.h>
@@ -14,6 +14,7 @@
 
 #include "bench/support/parked_threads.h"
 #include "src/session/blocked_look.h"
+#include "src/session/look_files.h"
 #include "src/session/stack_hooks.h"
 
 namespace bench {
@@ -77,17 +78,21 @@ void Stall(benchmark::State& state, perfkit::RingMode mode) {
   state.counters["without_us"] = MedianUs(without);
 }
 
-void LookBlocked(benchmark::State& state) {
+// `anew`: at a thread whose files are not kept open.
+void LookBlocked(benchmark::State& state, bool anew) {
   const perfkit::StackHooks* const hooks = &perfkit::StackHookTable;
   if (hooks == nullptr) return state.SkipWithError("perfkit::dwarf is not linked");
   const std::unique_ptr<perfkit::StackUnwinder> unwinder = hooks->unwinder(0);
   const ParkedThreads parked(1, [] {});
-  const auto pid = static_cast<uint32_t>(getpid()), tid = static_cast<uint32_t>(parked.tids()[0]);
+  const auto pid = static_cast<uint32_t>(getpid());
+  const pid_t tid = parked.tids()[0];
   std::array<perfkit::StackFrame, 512> frames;
+  perfkit::session::LookFiles files;
   uint64_t looks = 0;
   for (auto _ : state) {
     const uint64_t begin = NowNs(CLOCK_THREAD_CPUTIME_ID);
-    looks += perfkit::session::LookAtBlocked(pid, tid, unwinder.get(), frames).has_value();
+    if (anew) files.Forget(tid);
+    looks += perfkit::session::LookAtBlocked(pid, files.Of(tid), unwinder.get(), frames).has_value();
     state.SetIterationTime(1e-9 * static_cast<double>(NowNs(CLOCK_THREAD_CPUTIME_ID) - begin));
   }
   state.counters["accepted"] = static_cast<double>(looks) / static_cast<double>(state.iterations());
@@ -98,7 +103,8 @@ BENCHMARK_CAPTURE(Stall, overwrite, perfkit::RingMode::kOverwrite)
     ->Name("Snapshot/overwrite")
     ->UseManualTime()
     ->Iterations(101);
-BENCHMARK(LookBlocked)->Name("Look/blocked")->UseManualTime();
+BENCHMARK_CAPTURE(LookBlocked, blocked, false)->Name("Look/blocked")->UseManualTime();
+BENCHMARK_CAPTURE(LookBlocked, anew, true)->Name("Look/blocked_anew")->UseManualTime();
 
 }  // namespace
 }  // namespace bench

@@ -49,13 +49,15 @@ std::optional<uint64_t> ReadTimesRun(pid_t tid);
 // thread has ended, ReadBlockedCall returns nullopt, also if a later thread has its id.
 class ThreadFiles {
  public:
+  ThreadFiles() = default;  // of no thread
   explicit ThreadFiles(pid_t tid);
 
+  pid_t tid() const { return tid_; }
   std::optional<BlockedCall> ReadBlockedCall() const;
   std::optional<uint64_t> ReadTimesRun() const;
 
  private:
-  pid_t tid_;
+  pid_t tid_ = 0;
   sys::OwnedFd call_, times_;
 };
 

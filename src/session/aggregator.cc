@@ -341,12 +341,19 @@ void Aggregator::ReadAccounts(uint64_t now_ns) {
   }
 }
 
+std::optional<BlockedThread> Aggregator::LookAtThread(uint32_t tid) {
+  const auto number = static_cast<pid_t>(tid);
+  std::optional<BlockedThread> blocked =
+      LookAtBlocked(options_.pid, looks_.files.Of(number), options_.unwinder.get(), frames_);
+  if (!blocked) looks_.files.Forget(number);
+  return blocked;
+}
+
 // Returns false if no thread can be looked at.
 bool Aggregator::LookAt(const OffCpu::Sleeper& sleeper) {
   // The calling thread runs: its switch-in is still in the rings.
   if (sleeper.tid == static_cast<uint32_t>(sys::kernel().gettid())) return true;
-  const std::optional<BlockedThread> blocked =
-      LookAtBlocked(options_.pid, sleeper.tid, options_.unwinder.get(), frames_);
+  const std::optional<BlockedThread> blocked = LookAtThread(sleeper.tid);
   if (!blocked) {
     const absl::Status readable = proc::CanReadBlockedCalls();
     if (readable.ok()) return true;  // it runs again
@@ -374,7 +381,7 @@ Holder Aggregator::LookAtHolder(const BlockedThread& waiting, uint32_t waiting_t
   if (!thread) return {};
   Holder holder{.thread = *thread};
   if (tid == static_cast<uint32_t>(sys::kernel().gettid())) return holder;
-  const std::optional<BlockedThread> blocked = LookAtBlocked(options_.pid, tid, options_.unwinder.get(), frames_);
+  const std::optional<BlockedThread> blocked = LookAtThread(tid);
   if (!blocked || !waiting.IsUnchanged(waiting_tid) || !blocked->IsUnchanged(tid)) return holder;
   const InternedStack stack =
       Intern(options_.pid, std::span(frames_).first(blocked->stack.frames), QualityOf(blocked->stack.end));

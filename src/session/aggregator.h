@@ -31,6 +31,7 @@
 #include "src/session/listed_threads.h"
 #include "src/session/live_ends.h"
 #include "src/session/lock_records.h"
+#include "src/session/look_files.h"
 #include "src/session/look_pace.h"
 #include "src/session/off_cpu.h"
 #include "src/session/preempters.h"
@@ -80,6 +81,7 @@ struct Looks {
   DiskReads disk_reads;  // of threads that mark frames
   CpuQuotas quotas;
   LookPace pace;
+  LookFiles files;
   FaultMemory memory;
 };
 
@@ -136,6 +138,8 @@ class Aggregator {
 
   // Reads the logs of the FrameCounter's and TaskCounter's threads. StopTimelines reads them for the last time.
   void ReadTimelines() { timelines_.Read(latest_ns_); }
+  // To be called once nothing is looked at any more.
+  void CloseFiles() { looks_.files.CloseAll(); }
   // Decides which of the frames that ended until `until_ns` are kept. Requires that all records until then have been
   // added. UINT64_MAX: all frames. Calls KeepFrames::on_slow_frame.
   void DecideFrames(uint64_t until_ns, const OnNamed& on_named);
@@ -193,6 +197,8 @@ class Aggregator {
   ProfileSample Complete(const PendingSample& pending, const InternedStack& stack);
   void Emit(const PendingSample& pending, const InternedStack& stack);
   InternedStack Intern(uint32_t pid, std::span<const StackFrame> frames, StackQuality quality);
+  // LookAtBlocked with files that are kept open.
+  std::optional<BlockedThread> LookAtThread(uint32_t tid);
   void AddTask(const ForkRecord& fork, bool synthesized);
   void AddExit(const ExitRecord& exit);
   void Watch(uint32_t pid, uint32_t tid, uint64_t time_ns);

@@ -67,16 +67,15 @@ bool BlockedThread::IsUnchanged(uint32_t tid) const {
          HasStayed(proc::ThreadFiles(static_cast<pid_t>(tid)), call, times_run);
 }
 
-std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder* unwinder,
+std::optional<BlockedThread> LookAtBlocked(uint32_t pid, const proc::ThreadFiles& files, StackUnwinder* unwinder,
                                            std::span<StackFrame> frames) {
-  const auto number = static_cast<pid_t>(tid);
-  const proc::ThreadFiles files(number);
+  const auto tid = static_cast<uint32_t>(files.tid());
   // Read before the call, so that a run between the two reads is seen as a change.
   const std::optional<uint64_t> times_run = files.ReadTimesRun();
   const std::optional<proc::BlockedCall> call = files.ReadBlockedCall();
   if (!call || !times_run) return std::nullopt;
   BlockedThread blocked{.call = *call, .at_ns = sys::ClockNs(CLOCK_MONOTONIC), .times_run = *times_run};
-  blocked.wait = WaitOf(number, *call);
+  blocked.wait = WaitOf(files.tid(), *call);
   blocked.holder = sys::ReadLockHolder(call->syscall, call->arguments);
   if (unwinder != nullptr) blocked.stack = Unwind(pid, tid, *call, *unwinder, frames);
   if (blocked.stack.frames == 0) {

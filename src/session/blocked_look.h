@@ -36,7 +36,7 @@ struct BlockedThread {
 // Returns nullopt if the thread runs, ran meanwhile, or may not be looked at; the content of `frames` is then
 // meaningless. Without an unwinder, or if that finds no frame, the stack is one frame: the thread's pc. Requires room
 // for at least one frame.
-std::optional<BlockedThread> LookAtBlocked(uint32_t pid, uint32_t tid, StackUnwinder* unwinder,
+std::optional<BlockedThread> LookAtBlocked(uint32_t pid, const proc::ThreadFiles& files, StackUnwinder* unwinder,
                                            std::span<StackFrame> frames);
 
 }  // namespace perfkit::session

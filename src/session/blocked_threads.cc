@@ -60,9 +60,10 @@ class Looker {
       look.missing = "it runs, and looks at the others";
       return look;
     }
+    const proc::ThreadFiles files(tid);
     std::optional<session::BlockedThread> blocked;
     for (int i = 0; i < kLooks && !blocked && readable_.ok(); ++i) {
-      blocked = session::LookAtBlocked(pid_, look.tid, unwinder_.get(), frames_);
+      blocked = session::LookAtBlocked(pid_, files, unwinder_.get(), frames_);
     }
     look.state = proc::ReadState(tid);
     if (blocked) {

@@ -59,6 +59,7 @@ absl::StatusOr<Profile> Impl::Stop() {
   const std::lock_guard<std::mutex> lock(mutex_);
   Profile profile = MakeProfile(at_.stopped_ns);
   sampler_.reset();
+  aggregator_.CloseFiles();
   return profile;
 }
 

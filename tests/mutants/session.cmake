@@ -178,6 +178,12 @@ mutant(left_out_frames_have_no_mark FILE src/session/live_ends.cc TEST session_d
 mutant(quota_of_the_past_is_used_up FILE src/session/cpu_quotas.cc TEST session_test CASES "an account that*"
        FROM [[Account{before_ns, throttled_ns})]] TO [[Account{before_ns, 0})]]
        SAYS "What a CPU quota has cost before the session explains the session's first waits.")
+mutant(any_thread_makes_room FILE src/session/look_files.cc TEST session_test CASES "[look_files]"
+       FROM [[entry->last_use = ++uses_;]] TO [[++uses_;]]
+       SAYS "A thread that is looked at often is looked at slowly, once there are many threads.")
+mutant(child_keeps_looking FILE src/session/look_files.h TEST session_test CASES "[look_files]"
+       FROM [[static_cast<LookFiles*>(self)->CloseAll();]] TO [[(void)self;]]
+       SAYS "A forked child has descriptors of its parent's threads.")
 mutant(open_wait_is_stolen FILE src/session/stolen_times.cc TEST session_test CASES "[stolen_times]"
        FROM [[state.readings[1].at_ns <= at_ns) {]] TO [[true) {]]
        SAYS "A wait that is not over when the clock is read is told as taken by the machine.")

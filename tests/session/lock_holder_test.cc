@@ -121,11 +121,8 @@ TEST_CASE("the writer that has a reader-writer lock is named, readers are not", 
   const std::function<void()> read = [&] { pthread_rwlock_rdlock(&lock); };
   const std::function<void()> write = [&] { pthread_rwlock_wrlock(&lock); };
   const auto held_by = [&](const std::function<void()>& take, const std::function<void()>& wait) {
-    const PlantedLock planted{.lock = take,
-                              .release = release,
-                              .wait = [&] { wait(), release(); },
-                              .address = &lock,
-                              .bytes = sizeof lock};
+    const PlantedLock planted{
+        .lock = take, .release = release, .wait = [&] { wait(), release(); }, .address = &lock, .bytes = sizeof lock};
     return planted.HeldBy();
   };
   // Without its symbols a C library does not prove that it is such a lock.
@@ -275,7 +272,7 @@ TEST_CASE("a lock in many hands: who is named has it at the time of the look", "
       const uint64_t before = hot.held;
       const uint32_t holder = hot.holder;
       const auto look =
-          LookAtBlocked(static_cast<uint32_t>(getpid()), threads[looks % 4]->tid(), nullptr, frames);
+          LookAtBlocked(static_cast<uint32_t>(getpid()), proc::ThreadFiles(threads[looks % 4]->tid()), nullptr, frames);
       if (!look || !look->holder || look->call.arguments[0] != reinterpret_cast<uint64_t>(&hot.mutex)) continue;
       if (before % 2 == 0 || hot.held != before) {
         ++undecided;

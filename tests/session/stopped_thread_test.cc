@@ -69,7 +69,7 @@ TEST_CASE("a thread that a debugger stopped is told as that", "[blocked_look][la
   if (!debugger.has_stopped()) SKIP_TEST("threads may not be traced here");
   std::array<StackFrame, 8> frames;
   const std::optional<BlockedThread> look =
-      LookAtBlocked(static_cast<uint32_t>(getpid()), static_cast<uint32_t>(spinning.tid()), nullptr, frames);
+      LookAtBlocked(static_cast<uint32_t>(getpid()), proc::ThreadFiles(spinning.tid()), nullptr, frames);
   if (!proc::CanReadBlockedCalls().ok()) SKIP_TEST("/proc/self/syscall cannot be read");
   REQUIRE(look);
   CHECK(look->call.syscall == -1);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "src/session/blocked_look.h"
+#include "src/session/look_files.h"
 #include "tests/support/skip.h"
 #include "tests/support/work.h"
 
@@ -112,12 +113,12 @@ bool HoldsAll(std::span<const StackFrame> frames, std::vector<uint64_t> returns)
   return found != frames.end();
 }
 
-void LookOnce(Climber& climber, StackUnwinder& unwinder, std::span<StackFrame> frames, LookSums& sums) {
+void LookOnce(Climber& climber, LookFiles& files, StackUnwinder& unwinder, std::span<StackFrame> frames,
+              LookSums& sums) {
   const uint64_t before = climber.version.load(std::memory_order_seq_cst);
   std::vector<uint64_t> returns(std::min(climber.depth.load(), Climber::kMaxDepth));
   for (size_t i = 0; i < returns.size(); ++i) returns[i] = climber.returns[i].load();
-  const auto look =
-      LookAtBlocked(static_cast<uint32_t>(getpid()), static_cast<uint32_t>(climber.tid.load()), &unwinder, frames);
+  const auto look = LookAtBlocked(static_cast<uint32_t>(getpid()), files.Of(climber.tid.load()), &unwinder, frames);
   const uint64_t after = climber.version.load(std::memory_order_seq_cst);
   ++sums.looks;
   if (!look) return;
@@ -151,9 +152,10 @@ LookSums LookAtClimbers(uint64_t wanted) {
     while (climber.tid == 0) std::this_thread::yield();
   }
   std::vector<StackFrame> frames(256);
+  LookFiles files;
   LookSums sums;
   for (uint64_t i = 0; sums.right + sums.wrong < wanted && i < 1000 * wanted; ++i) {
-    LookOnce(climbers[i % climbers.size()], *unwinder, frames, sums);
+    LookOnce(climbers[i % climbers.size()], files, *unwinder, frames, sums);
   }
   stop = true;
   for (std::thread& thread : threads) thread.join();
