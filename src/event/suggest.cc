@@ -77,7 +77,7 @@ absl::Status UnknownEvent(std::string_view whole, std::string_view name, const E
   if (name.empty()) return WrongAt(whole, name, "no event is named here");
   if (IsToolEvent(name)) {
     return WrongAt(whole, name,
-                   absl::StrFormat("'%s' is a clock of the perf tool, not an event; use 'task-clock'", name));
+                   absl::StrFormat("'%s' is a clock of the perf tool, not an event; 'task-clock' counts the time on a CPU", name));
   }
   if (name == kSyscalls.name) {
     return WrongAt(whole, name, absl::StrFormat("only Measure counts '%s' (measure.h)", name));

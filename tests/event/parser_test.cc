@@ -127,7 +127,7 @@ TEST_CASE("wrong names are answered with near ones", "[parser][errors]") {
   CHECK(Refusal("system-calls") == "event 'system-calls': only Measure counts 'system-calls' (measure.h)");
   CHECK(Refusal("msr") == "event 'msr': 'msr' is a PMU, not an event; write one of its events, as in 'msr/tsc/'");
   CHECK(Refusal("duration_time") ==
-        "event 'duration_time': 'duration_time' is a clock of the perf tool, not an event; use 'task-clock'");
+        "event 'duration_time': 'duration_time' is a clock of the perf tool, not an event; 'task-clock' counts the time on a CPU");
   CHECK(Refusal("") == "event '': no event is named here");
   CHECK(Refusal(":u") == "event ':u': no event is named here");
   CHECK(absl::IsInvalidArgument(ParseEvent("cylces", VmRoots()).status()));

@@ -84,7 +84,7 @@ Verdict JudgeMetric(const Measurement& measurement, std::string_view text, Inter
   }
   const Cost* const noisy = FindNoisy(*metric, measurement);
   if (noisy != nullptr && machine.empty()) {
-    return {Outcome::kFail, absl::StrFormat("%s: %s is noisy: name the machine for which the limit holds",
+    return {Outcome::kFail, absl::StrFormat("%s: %s is noisy or a clock: name the machine for which the limit holds",
                                             metric->name(), noisy->event.name)};
   }
   std::vector<const Cost*> costs;
