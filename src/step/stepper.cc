@@ -37,6 +37,11 @@ absl::Status Failed(std::string why) {
   return absl::Status(absl::StatusCode::kFailedPrecondition, "stepping instructions: " + why);
 }
 
+// " (5 of them were rounds of rep)", or nothing for none.
+std::string RoundsText(uint64_t rounds) {
+  return rounds == 0 ? "" : absl::StrFormat(" (%d of them were rounds of rep)", rounds);
+}
+
 // `steps`: those that were taken.
 absl::Status EndingStatus(const Session& session, const StepOptions& options, uint64_t steps) {
   switch (session.ending) {
@@ -44,9 +49,9 @@ absl::Status EndingStatus(const Session& session, const StepOptions& options, ui
     case Ending::kBudget:
       return absl::Status(absl::StatusCode::kResourceExhausted,
                           absl::StrFormat("stepping instructions: the region takes more than the budget of %d steps, "
-                                          "MeasureOptions::step_budget (%d of them were rounds of rep). Remedy: a "
-                                          "smaller region, or a larger budget at 2 to 17 us a step",
-                                          options.budget, session.count.rounds));
+                                          "MeasureOptions::step_budget%s. Remedy: a smaller region, or a larger budget "
+                                          "at 2 to 17 us a step",
+                                          options.budget, RoundsText(session.count.rounds)));
     case Ending::kTime:
       return absl::Status(absl::StatusCode::kResourceExhausted,
                           absl::StrFormat("stepping instructions: over the limit of CPU time, "

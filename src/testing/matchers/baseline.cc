@@ -69,7 +69,9 @@ Verdict JudgeOne(const Cost& cost, const ByEvent& entry, std::string_view name, 
   // A noisy cost is an interval: one inside the margin passes, one outside of it fails, and one that overlaps its end
   // says nothing.
   if (now.low >= was - margin && now.high <= was + margin) return {Outcome::kPass, why};
-  if (cost.steady() || now.high < was - margin || now.low > was + margin) return {Outcome::kFail, why};
+  if (cost.steady() || now.high < was - margin || now.low > was + margin) {
+    return {Outcome::kFail, why + "; PERFKIT_BASELINE_UPDATE=1 makes it the new baseline"};
+  }
   return Unmeasurable(cost.event, "too noisy to tell: " + why);
 }
 
