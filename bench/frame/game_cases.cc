@@ -22,16 +22,16 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <map>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "bench/frame/cases.h"
-#include "bench/frame/game_process.h"
-#include "bench/frame/paired.h"
+#include "bench/frame/game_turns.h"
 #include "bench/support/full_run.h"
+#include "bench/support/paired.h"
 
 namespace bench {
 namespace {
@@ -44,87 +44,56 @@ constexpr size_t kBlock = 10;  // frames
 constexpr std::array kVariants = {Sampling::kNone, Sampling::kBare, Sampling::kSignals, Sampling::kRecorder};
 enum { kOff, kTimer, kSignal, kSession };  // indexes of them
 
-using Frames = std::vector<PlayedFrame>;
-using Rounds = std::array<Frames, kVariants.size()>;
+using Frames = std::span<const TurnCost>;
 
-double Sum(const Frames& frames, size_t from, size_t to, double PlayedFrame::*what) {
-  double sum = 0;
-  for (size_t i = from; i < to; ++i) sum += frames[i].*what;
-  return sum;
-}
-
-double SecondLongestOf100(const Frames& frames) {
+double SecondLongestOf100(Frames frames) {
   std::vector<double> lengths;
-  for (const PlayedFrame& frame : frames) lengths.push_back(frame.wall_ns);
+  for (const TurnCost& frame : frames) lengths.push_back(frame.wall_ns);
   std::sort(lengths.begin(), lengths.end());
   return lengths[lengths.size() - 1 - lengths.size() / 100];
 }
 
-class GameRatios {
- public:
-  // Adds a game of each variant.
-  void Add(const Rounds& played) {
-    const size_t frames = played[kOff].size();
-    for (size_t from = 0; from < frames; from += kBlock) {
-      const auto ratio = [&](size_t of, size_t to, double PlayedFrame::*what) {
-        const size_t end = std::min(from + kBlock, frames);
-        return Sum(played[of], from, end, what) / Sum(played[to], from, end, what);
-      };
-      ratios_["overhead"].push_back(ratio(kSession, kOff, &PlayedFrame::wall_ns));
-      ratios_["timer"].push_back(ratio(kTimer, kOff, &PlayedFrame::wall_ns));
-      ratios_["signal"].push_back(ratio(kSignal, kOff, &PlayedFrame::wall_ns));
-      ratios_["own"].push_back(ratio(kSession, kTimer, &PlayedFrame::wall_ns));
-      ratios_["cpu"].push_back(ratio(kSession, kOff, &PlayedFrame::cpu_ns));
-    }
-    const double off = SecondLongestOf100(played[kOff]);
-    ratios_["p99"].push_back(SecondLongestOf100(played[kSession]) / off);
-    ratios_["timer_p99"].push_back(SecondLongestOf100(played[kTimer]) / off);
+// Adds the ratios of a game of each variant.
+void AddGames(PairedRatios& ratios, const std::array<Frames, kVariants.size()>& played) {
+  for (size_t from = 0; from < played[kOff].size(); from += kBlock) {
+    const auto ratio = [&](size_t of, size_t to, double TurnCost::*field) {
+      const size_t frames = std::min(kBlock, played[kOff].size() - from);
+      return Sum(played[of].subspan(from, frames), field) / Sum(played[to].subspan(from, frames), field);
+    };
+    ratios.Add("overhead", ratio(kSession, kOff, &TurnCost::wall_ns));
+    ratios.Add("timer", ratio(kTimer, kOff, &TurnCost::wall_ns));
+    ratios.Add("signal", ratio(kSignal, kOff, &TurnCost::wall_ns));
+    ratios.Add("own", ratio(kSession, kTimer, &TurnCost::wall_ns));
+    ratios.Add("cpu", ratio(kSession, kOff, &TurnCost::cpu_ns));
   }
-  void Report(benchmark::UserCounters& counters) const {
-    for (const auto& [name, ratios] : ratios_) {
-      const PairedRatio ratio = MedianRatio(ratios);
-      counters[name + "_percent"] = 100 * (ratio.median - 1);
-      counters[name + "_low"] = 100 * (ratio.low - 1);
-      counters[name + "_high"] = 100 * (ratio.high - 1);
-    }
-  }
-
- private:
-  std::map<std::string, std::vector<double>> ratios_;
-};
+  const double off = SecondLongestOf100(played[kOff]);
+  ratios.Add("p99", SecondLongestOf100(played[kSession]) / off);
+  ratios.Add("timer_p99", SecondLongestOf100(played[kTimer]) / off);
+}
 
 // Plays a game of each variant. `options`: those of the session's.
-absl::StatusOr<Rounds> PlayRound(GameProcessOptions options, std::mt19937& random) {
-  std::vector<GameProcess> processes;
+absl::StatusOr<std::vector<std::vector<TurnCost>>> PlayRound(GameOptions options, std::mt19937& random) {
+  std::vector<TurnProcess> processes;
   for (const Sampling sampling : kVariants) {
     options.sampling = sampling;
-    absl::StatusOr<GameProcess> process = GameProcess::Start(options);
+    absl::StatusOr<TurnProcess> process = StartGame(options);
     if (!process.ok()) return process.status();
     processes.push_back(*std::move(process));
   }
-  Rounds played;
-  std::array<size_t, kVariants.size()> order = {kOff, kTimer, kSignal, kSession};
-  for (int frame = 0; frame < options.frames; ++frame) {
-    std::shuffle(order.begin(), order.end(), random);
-    for (const size_t variant : order) {
-      const absl::StatusOr<PlayedFrame> one = processes[variant].PlayFrame();
-      if (!one.ok()) return one.status();
-      if (frame >= kWarmFrames) played[variant].push_back(*one);
-    }
-  }
-  return played;
+  return TakeTurns(processes, options.frames, random);
 }
 
-void PlayRounds(benchmark::State& state, const GameProcessOptions& options) {
-  GameRatios ratios;
+void PlayRounds(benchmark::State& state, const GameOptions& options) {
+  PairedRatios ratios;
   std::mt19937 random(1);
   for (auto _ : state) {
-    const absl::StatusOr<Rounds> played = PlayRound(options, random);
-    if (!played.ok()) return state.SkipWithError(std::string(played.status().message()).c_str());
-    const Frames& frames = (*played)[kSession];
-    ratios.Add(*played);
-    state.SetIterationTime(1e-9 * Sum(frames, 0, frames.size(), &PlayedFrame::wall_ns) /
-                           static_cast<double>(frames.size()));
+    const auto round = PlayRound(options, random);
+    if (!round.ok()) return state.SkipWithError(std::string(round.status().message()).c_str());
+    std::array<Frames, kVariants.size()> played;
+    for (size_t i = 0; i < played.size(); ++i) played[i] = Frames((*round)[i]).subspan(kWarmFrames);
+    AddGames(ratios, played);
+    const Frames frames = played[kSession];
+    state.SetIterationTime(1e-9 * Sum(frames, &TurnCost::wall_ns) / static_cast<double>(frames.size()));
   }
   ratios.Report(state.counters);
 }
@@ -132,7 +101,7 @@ void PlayRounds(benchmark::State& state, const GameProcessOptions& options) {
 }  // namespace
 
 void RegisterGameCases() {
-  const auto add = [&](const char* name, GameProcessOptions options) {
+  const auto add = [&](const char* name, GameOptions options) {
     options.frames = kWarmFrames + (full_run ? 200 : 5);
     benchmark::RegisterBenchmark(name, PlayRounds, options)
         ->UseManualTime()

@@ -1,27 +1,40 @@
-// Session/<work>/<rate>: what an always-on session costs its program: the same work without and with it, in turns.
+// Session/<work>/<rate>: what an always-on session costs its program. Three processes do the same work: one without
+// anything, one with the kernel's bare timer, and one with a session. They take turns of about 10 ms, in random order,
+// so that work is compared with itself, some milliseconds apart. A session's first milliseconds, when it builds tables
+// and touches its memory for the first time, are left out: Start/100modules has them.
 //
-// CPU times are compared, which other programs disturb less than the time that passes. A session's first milliseconds,
-// when it builds tables and touches its memory for the first time, are left out: Start/100modules has them.
+// CPU times are compared, which other programs disturb less than the time that passes, ten turns at a time. Each number
+// is the median of these ratios, with the interval of 95 % confidence, "low" and "high":
 //
 //   overhead_percent   of the CPU time of the thread that works: timers, signals, walks, spoiled caches
 //   timer_percent      the kernel's part: the same timer, whose samples nothing records (bare_timer.h). On a virtual
 //                      machine most of it is the hypervisor's
-//   own_percent        the difference: what the session adds
-//   process_percent    of the CPU time of the process: the session's own thread, too
+//   own_percent        the session's turns, to those with the timer: what the session adds
+//   process_percent    of the CPU time of the process: the session's own thread, too, also while others have their
+//   turns
+//
+// whole_percent is the share of samples whose stack reached its root.
 #include <benchmark/benchmark.h>
 #include <perfkit/session.h>
-#include <time.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <optional>
+#include <random>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "bench/sample/live_work.h"
 #include "bench/session/bare_timer.h"
 #include "bench/session/cases.h"
 #include "bench/support/full_run.h"
+#include "bench/support/paired.h"
+#include "bench/support/turn_process.h"
 #if PERFKIT_BENCH_ZSTD
 #include "workload/compression.h"
 #endif
@@ -31,69 +44,91 @@ namespace {
 
 using namespace std::chrono_literals;
 
-double SecondsOn(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
+constexpr int kWarmTurns = 5;
+constexpr size_t kBlock = 10;  // turns
 
-struct CpuTimes {
-  double thread = 0, process = 0;
+enum Variant { kOff, kTimer, kSession };
 
-  static CpuTimes Now() { return {SecondsOn(CLOCK_THREAD_CPUTIME_ID), SecondsOn(CLOCK_PROCESS_CPUTIME_ID)}; }
+struct StackCounts {
+  uint64_t samples = 0, whole = 0;
 };
 
-// 200 ms of the work, or 10 in a short run.
-CpuTimes RunWork(const LiveWork& work) {
-  const CpuTimes start = CpuTimes::Now();
-  for (int i = 0; i < (full_run ? 100 : 5); ++i) work.run();
-  const CpuTimes end = CpuTimes::Now();
-  return {end.thread - start.thread, end.process - start.process};
+// Memory that children share with their parent; nullptr if there is none.
+StackCounts* SharedCounts() {
+  void* const memory = mmap(nullptr, sizeof(StackCounts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : new (memory) StackCounts;
 }
 
-double MedianPercent(std::vector<double>& ratios) {
-  std::sort(ratios.begin(), ratios.end());
-  return 100 * (ratios[ratios.size() / 2] - 1);
+// In the child. Returns false, and says why, if the work can't be sampled.
+bool WorkInTurns(Variant variant, const LiveWork& work, const perfkit::SessionOptions& options, StackCounts& counts,
+                 Turns& turns) {
+  std::optional<BareTimer> bare;
+  if (variant == kTimer && !bare.emplace(options.interval).opened()) return false;
+  const auto take = [&] {
+    return turns.Take([&work] {
+      for (int i = 0; i < 5; ++i) work.run();
+    });
+  };
+  if (variant != kSession) return take();
+  auto session = perfkit::Session::Start(options);
+  if (!session.ok()) return fprintf(stderr, "%s\n", session.status().ToString().c_str()), false;
+  if (!take()) return false;
+  const auto profile = session->Stop();
+  if (!profile.ok()) return fprintf(stderr, "%s\n", profile.status().ToString().c_str()), false;
+  for (const perfkit::ProfileSample& sample : profile->samples) {
+    counts.samples += sample.samples;
+    counts.whole += sample.quality == perfkit::StackQuality::kWhole ? sample.samples : 0;
+  }
+  return true;
+}
+
+// Returns the turns of each variant, without the first ones.
+absl::StatusOr<std::vector<std::vector<TurnCost>>> WorkRound(const LiveWork& work,
+                                                             const perfkit::SessionOptions& options,
+                                                             StackCounts& counts, std::mt19937& random) {
+  std::vector<TurnProcess> processes;
+  for (const Variant variant : {kOff, kTimer, kSession}) {
+    absl::StatusOr<TurnProcess> process =
+        TurnProcess::Start([&](Turns& turns) { return WorkInTurns(variant, work, options, counts, turns); });
+    if (!process.ok()) return process.status();
+    processes.push_back(*std::move(process));
+  }
+  const absl::StatusOr<std::vector<std::vector<TurnCost>>> warm = TakeTurns(processes, kWarmTurns, random);
+  return warm.ok() ? TakeTurns(processes, full_run ? 20 : 1, random) : warm;
 }
 
 void Pairs(benchmark::State& state, const LiveWork& work, const perfkit::SessionOptions& options) {
-  std::vector<double> thread, timer, own, process;
-  uint64_t samples = 0, whole = 0;
+  PairedRatios ratios;
+  std::mt19937 random(1);
+  StackCounts* const counts = SharedCounts();
+  if (counts == nullptr) return state.SkipWithError("no memory to share with children");
   for (auto _ : state) {
-    const CpuTimes off = RunWork(work);
-    std::optional<BareTimer> bare(options.interval);
-    if (!bare->opened()) return state.SkipWithError("the clock can't be sampled");
-    const CpuTimes timed = RunWork(work);
-    bare.reset();
-    auto session = perfkit::Session::Start(options);
-    if (!session.ok()) return state.SkipWithError(std::string(session.status().message()).c_str());
-    for (int i = 0; i < (full_run ? 25 : 5); ++i) work.run();
-    const CpuTimes on = RunWork(work);
-    const auto profile = session->Stop();
-    if (!profile.ok()) return state.SkipWithError(std::string(profile.status().message()).c_str());
-    for (const perfkit::ProfileSample& sample : profile->samples) {
-      samples += sample.samples;
-      whole += sample.quality == perfkit::StackQuality::kWhole ? sample.samples : 0;
+    const auto turns = WorkRound(work, options, *counts, random);
+    if (!turns.ok()) return state.SkipWithError(std::string(turns.status().message()).c_str());
+    for (size_t from = 0; from < (*turns)[kOff].size(); from += kBlock) {
+      const auto ratio = [&](Variant of, Variant to, double TurnCost::*field) {
+        const size_t count = std::min(kBlock, (*turns)[kOff].size() - from);
+        const auto sum = [&](Variant variant) { return Sum(std::span((*turns)[variant]).subspan(from, count), field); };
+        return sum(of) / sum(to);
+      };
+      ratios.Add("overhead", ratio(kSession, kOff, &TurnCost::cpu_ns));
+      ratios.Add("timer", ratio(kTimer, kOff, &TurnCost::cpu_ns));
+      ratios.Add("own", ratio(kSession, kTimer, &TurnCost::cpu_ns));
+      ratios.Add("process", ratio(kSession, kOff, &TurnCost::process_ns));
     }
-    state.SetIterationTime(on.thread);
-    thread.push_back(on.thread / off.thread);
-    timer.push_back(timed.thread / off.thread);
-    own.push_back(1 + (on.thread - timed.thread) / off.thread);
-    process.push_back(on.process / off.process);
+    state.SetIterationTime(1e-9 * Sum((*turns)[kSession], &TurnCost::cpu_ns));
   }
-  state.counters["overhead_percent"] = MedianPercent(thread);
-  state.counters["timer_percent"] = MedianPercent(timer);
-  state.counters["own_percent"] = MedianPercent(own);
-  state.counters["process_percent"] = MedianPercent(process);
-  state.counters["whole_percent"] = samples == 0 ? 0 : 100 * static_cast<double>(whole) / static_cast<double>(samples);
+  ratios.Report(state.counters);
+  state.counters["whole_percent"] =
+      counts->samples == 0 ? 0 : 100 * static_cast<double>(counts->whole) / static_cast<double>(counts->samples);
+  munmap(counts, sizeof(*counts));
 }
 
 void Register(const LiveWork& work, const char* rate, const perfkit::SessionOptions& options) {
-  const int pairs = full_run ? 21 : 1;
   benchmark::RegisterBenchmark((std::string("Session/") + work.name + "/" + rate).c_str(),
                                [&work, options](benchmark::State& state) { Pairs(state, work, options); })
       ->UseManualTime()
-      ->Iterations(pairs)
+      ->Iterations(full_run ? 21 : 1)
       ->Unit(benchmark::kMillisecond);
 }
 

@@ -1,11 +1,13 @@
 // The interval of a median of ratios: that of the sign test's tables, and it contains the true median as often as it
 // says.
 #include <catch2/catch.hpp>
+#include <map>
 #include <numeric>
 #include <random>
+#include <string>
 #include <vector>
 
-#include "bench/frame/paired.h"
+#include "bench/support/paired.h"
 
 namespace {
 
@@ -50,4 +52,16 @@ TEST_CASE("pairs: the interval misses the true median in one of twenty runs at m
   }
   CHECK(missed <= kRuns / 20);
   CHECK(missed >= kRuns / 200);  // 2.7 %: one of all ratios would never miss
+}
+
+TEST_CASE("pairs: ratios of several kinds are reported apart, in percent, each with its interval") {
+  bench::PairedRatios ratios;
+  for (const double number : Numbers(20)) ratios.Add("slow", number), ratios.Add("fast", number / 100);
+  std::map<std::string, double> counters;
+  ratios.Report(counters);
+  CHECK(counters.size() == 6);
+  CHECK(counters["slow_percent"] == Approx(950));  // 10.5 times
+  CHECK(counters["slow_low"] == Approx(500));
+  CHECK(counters["slow_high"] == Approx(1'400));
+  CHECK(counters["fast_percent"] == Approx(-89.5));
 }

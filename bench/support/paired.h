@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace bench {
@@ -30,5 +32,25 @@ inline PairedRatio MedianRatio(std::vector<double> ratios) {
   const double median = n % 2 == 1 ? ratios[n / 2] : (ratios[n / 2 - 1] + ratios[n / 2]) / 2;
   return {median, ratios[left_out], ratios[n - 1 - left_out]};
 }
+
+// Ratios of several kinds, by their names.
+class PairedRatios {
+ public:
+  void Add(const std::string& name, double ratio) { ratios_[name].push_back(ratio); }
+  // Of each kind the counters "<name>_percent", "_low" and "_high": by how much the median is more than 1, and its
+  // interval. `counters`: those of a benchmark::State.
+  template <class Counters>
+  void Report(Counters& counters) const {
+    for (const auto& [name, ratios] : ratios_) {
+      const PairedRatio ratio = MedianRatio(ratios);
+      counters[name + "_percent"] = 100 * (ratio.median - 1);
+      counters[name + "_low"] = 100 * (ratio.low - 1);
+      counters[name + "_high"] = 100 * (ratio.high - 1);
+    }
+  }
+
+ private:
+  std::map<std::string, std::vector<double>> ratios_;
+};
 
 }  // namespace bench
