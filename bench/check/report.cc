@@ -65,9 +65,9 @@ std::string GameRow(const char* what, const char* counter, const Results& result
 }
 
 std::string SessionRow(std::string_view name, const Results& results) {
-  return absl::StrFormat("| `%s` | %s | %s | %s | %s |\n", name, WithInterval(results, name, "overhead"),
-                         WithInterval(results, name, "timer"), WithInterval(results, name, "own"),
-                         WithInterval(results, name, "process"));
+  return absl::StrFormat("| `%s` | %s | %s | %s | %s | %s |\n", name, WithInterval(results, name, "overhead"),
+                         WithInterval(results, name, "timer"), WithInterval(results, name, "signal"),
+                         WithInterval(results, name, "own"), WithInterval(results, name, "process"));
 }
 
 constexpr char kIntroduction[] = R"(# The cost of counting and sampling
@@ -86,9 +86,10 @@ scope, frame or zone. Each case opens its own events and closes them at its end,
 * Samplers: one pause and resumption, one snapshot (elapsed time), or the reader's share of one record that a thread has
   made the kernel write meanwhile. `Live` is the cost of one sample for the sampled thread at 1 kHz, the mean over
   recursive C++, an interpreter and SQLite.
-* Sessions: the same work without anything, with the kernel's bare timer at the session's interval, and with the session,
-  each in a process of its own. The three take turns of some 10 ms, in random order. `overhead_percent` is what the
-  working thread's CPU time grows by, `own_percent` what it grows by to that with the timer.
+* Sessions: the same work without anything, with the kernel's bare timer at the session's interval, with a signal at each
+  sample that an empty handler takes, and with the session. The four take turns of some 10 ms, in random order, each in
+  a process of its own. `overhead_percent` is what the working thread's CPU time grows by, `own_percent` what it grows
+  by to that with the timer.
 * Recorders: 200 frames of `examples/game_loop`, none of them slow, without anything, with the kernel's bare sampling of
   all threads into rings that nothing reads, the same with an empty signal handler, and with a session that keeps slow
   frames; 21 rounds. The four games take turns, frame by frame and in random order, each in a process of its own. Means
@@ -130,10 +131,11 @@ constexpr char kSessions[] = R"(
 
 CPU time with a session that takes live stacks, to that of the same work without it. Each number is the median of 42
 ratios of ten turns, with its interval of 95 % confidence by the sign test. The timer is the part of it that the kernel
-takes, and a hypervisor, without perfkit. The process includes the session's own thread.
+takes, and a hypervisor, without perfkit; with a signal at each sample, it is the least that stacks walked by a handler
+can cost. The process includes the session's own thread.
 
-| | with a session | with the bare timer | the session, to the timer | the process |
-|---|---|---|---|---|
+| | with a session | with the bare timer | with bare signals | the session, to the timer | the process |
+|---|---|---|---|---|---|
 )";
 
 constexpr char kGame[] = R"(

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
-#include "bench/frame/bare_sampling.h"
+#include "bench/support/bare_sampling.h"
 #include "game.h"
 #include "screen.h"
 

@@ -1,7 +1,8 @@
-// Session/<work>/<rate>: what an always-on session costs its program. Three processes do the same work: one without
-// anything, one with the kernel's bare timer, and one with a session. They take turns of about 10 ms, in random order,
-// so that work is compared with itself, some milliseconds apart. A session's first milliseconds, when it builds tables
-// and touches its memory for the first time, are left out: Start/100modules has them.
+// Session/<work>/<rate>: what an always-on session costs its program. Four processes do the same work: one without
+// anything, one with the kernel's bare timer, one with its bare signals, and one with a session. They take turns of
+// about 10 ms, in random order, so that work is compared with itself, some milliseconds apart. A session's first
+// milliseconds, when it builds tables and touches its memory for the first time, are left out: Start/100modules has
+// them.
 //
 // CPU times are compared, which other programs disturb less than the time that passes, ten turns at a time. Each number
 // is the median of these ratios, with the interval of 95 % confidence, "low" and "high":
@@ -9,6 +10,7 @@
 //   overhead_percent   of the CPU time of the thread that works: timers, signals, walks, spoiled caches
 //   timer_percent      the kernel's part: the same timer, whose samples nothing records (bare_timer.h). On a virtual
 //                      machine most of it is the hypervisor's
+//   signal_percent     a signal at each sample, with an empty handler (bare_sampling.h): the minimum for live stacks
 //   own_percent        the session's turns, to those with the timer: what the session adds
 //   process_percent    of the CPU time of the process: the session's own thread, too, also while others have their
 //   turns
@@ -20,7 +22,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
+#include <new>
 #include <optional>
 #include <random>
 #include <span>
@@ -32,6 +36,7 @@
 #include "bench/sample/live_work.h"
 #include "bench/session/bare_timer.h"
 #include "bench/session/cases.h"
+#include "bench/support/bare_sampling.h"
 #include "bench/support/full_run.h"
 #include "bench/support/paired.h"
 #include "bench/support/turn_process.h"
@@ -47,7 +52,7 @@ using namespace std::chrono_literals;
 constexpr int kWarmTurns = 5;
 constexpr size_t kBlock = 10;  // turns
 
-enum Variant { kOff, kTimer, kSession };
+enum Variant { kOff, kTimer, kSignal, kSession };
 
 struct StackCounts {
   uint64_t samples = 0, whole = 0;
@@ -64,6 +69,8 @@ bool WorkInTurns(Variant variant, const LiveWork& work, const perfkit::SessionOp
                  Turns& turns) {
   std::optional<BareTimer> bare;
   if (variant == kTimer && !bare.emplace(options.interval).opened()) return false;
+  std::optional<BareSampling> signals;
+  if (variant == kSignal && !signals.emplace(options.interval, true).opened()) return false;
   const auto take = [&] {
     return turns.Take([&work] {
       for (int i = 0; i < 5; ++i) work.run();
@@ -87,7 +94,7 @@ absl::StatusOr<std::vector<std::vector<TurnCost>>> WorkRound(const LiveWork& wor
                                                              const perfkit::SessionOptions& options,
                                                              StackCounts& counts, std::mt19937& random) {
   std::vector<TurnProcess> processes;
-  for (const Variant variant : {kOff, kTimer, kSession}) {
+  for (const Variant variant : {kOff, kTimer, kSignal, kSession}) {
     absl::StatusOr<TurnProcess> process =
         TurnProcess::Start([&](Turns& turns) { return WorkInTurns(variant, work, options, counts, turns); });
     if (!process.ok()) return process.status();
@@ -113,6 +120,7 @@ void Pairs(benchmark::State& state, const LiveWork& work, const perfkit::Session
       };
       ratios.Add("overhead", ratio(kSession, kOff, &TurnCost::cpu_ns));
       ratios.Add("timer", ratio(kTimer, kOff, &TurnCost::cpu_ns));
+      ratios.Add("signal", ratio(kSignal, kOff, &TurnCost::cpu_ns));
       ratios.Add("own", ratio(kSession, kTimer, &TurnCost::cpu_ns));
       ratios.Add("process", ratio(kSession, kOff, &TurnCost::process_ns));
     }

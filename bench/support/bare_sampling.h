@@ -1,4 +1,4 @@
-// The kernel's part of a recorder, without perfkit: the same clock, sampled at the same rate on the calling thread and
+// The kernel's part of a session, without perfkit: the same clock, sampled at the same rate on the calling thread and
 // on those that it starts later, into rings that nothing reads. With signals, an empty handler is called at each
 // sample: the minimum for stacks that a handler walks.
 #pragma once
