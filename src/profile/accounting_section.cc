@@ -39,6 +39,24 @@ std::string EventTable(const ReportContext& context) {
   return table.Format(context.options.width, "# ");
 }
 
+// "7 stacks not taken (5 coalesced, 2 walk_limit)", by the names of StackAccounting, or nothing.
+std::string StacksNotTaken(const StackAccounting& stacks) {
+  if (stacks.skipped() == 0) return "";
+  std::string causes;
+  const auto add = [&](uint64_t count, std::string_view what) {
+    if (count != 0) causes += absl::StrFormat("%s%s %s", causes.empty() ? "" : ", ", CountText(count), what);
+  };
+  add(stacks.stale, "stale");
+  add(stacks.walk_limit, "walk_limit");
+  add(stacks.no_ring, "no_ring");
+  add(stacks.ring_full, "ring_full");
+  add(stacks.paused, "paused");
+  add(stacks.given_up, "given_up");
+  add(stacks.coalesced, "coalesced");
+  return absl::StrFormat("%s stack%s not taken (%s)", CountText(stacks.skipped()), stacks.skipped() == 1 ? "" : "s",
+                         causes);
+}
+
 // Numbers that are 0 in a sound profile, as words: one line an event.
 std::string EventTroubles(const Profile& profile) {
   std::string text;
@@ -51,7 +69,9 @@ std::string EventTroubles(const Profile& profile) {
     add(event.accounting.duplicates, "duplicates dropped");
     add(event.accounting.malformed, "malformed samples");
     add(event.accounting.throttled, "times throttled");
-    add(event.accounting.stacks.skipped(), "stacks not taken");
+    if (const std::string stacks = StacksNotTaken(event.accounting.stacks); !stacks.empty()) {
+      troubles += (troubles.empty() ? "" : ", ") + stacks;
+    }
     if (!troubles.empty()) text += absl::StrFormat("# %s: %s\n", OneLine(event.name), troubles);
   }
   return text;

@@ -123,6 +123,7 @@ TEST_CASE("a report shows what the kernel counted and what is missing", "[profil
   profile.events[1].user_only = true;
   profile.events[1].accounting.counted = 33;
   profile.events[1].accounting.counted_is_lower_bound = true;
+  profile.events[1].accounting.stacks = {.delivered = 20, .walk_limit = 1, .no_ring = 2, .ring_full = 3, .coalesced = 4};
   profile.accounting.stacks_forgotten = 1234;
   profile.accounting.own_cpu_ns = 2'000'000;
   profile.threads[0].on_ns = 80'000'000;
@@ -131,6 +132,7 @@ TEST_CASE("a report shows what the kernel counted and what is missing", "[profil
   CHECK_THAT(report, Contains("100  125.0 ms     7    20.00 %\n"));
   CHECK_THAT(report, Contains("# page-faults (user only)        30        3     >= 33     0          -\n"));
   CHECK_THAT(report, Contains("# cpu-clock: 3 samples while paused\n"));
+  CHECK_THAT(report, Contains(": 10 stacks not taken (1 walk_limit, 2 no_ring, 3 ring_full, 4 coalesced)\n"));
   CHECK_THAT(report, Contains("# 1,234 stacks cut to their leaf"));
   CHECK_THAT(report, Contains("# cost: 2.000 ms of CPU time in this process, about "));
   profile.accounting.naming_cpu_ns = 1'500'000;
