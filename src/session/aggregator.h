@@ -159,6 +159,9 @@ class Aggregator {
   // been added; each further call with the same time returns the same profile. The first one calls on_batch with the
   // last samples.
   Profile MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on_named);
+  // CPU time that naming has taken, for the callbacks, too, and what a caller has added: filling the tables.
+  uint64_t naming_cpu_ns() const { return named_.cpu_ns; }
+  void set_naming_cpu_ns(uint64_t cpu_ns) { named_.cpu_ns = cpu_ns; }
   // Returns how much was dropped until now because there is too much of it. KeepFrames drops most samples and zones
   // anyway.
   Reductions::Counts Reduced() const {
@@ -236,7 +239,10 @@ class Aggregator {
   Merged merged_;
   LiveEnds ends_;
   GivenBatches given_;
-  size_t resolved_ = 0;  // locations whose names were looked up
+  struct {
+    size_t locations = 0;  // whose names were looked up
+    uint64_t cpu_ns = 0;   // naming_cpu_ns
+  } named_;
 };
 
 }  // namespace perfkit::session

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "perfkit/slow_frames.h"
 #include "src/session/aggregator.h"
+#include "src/session/cpu_time.h"
 #include "src/session/drop_threads.h"
 #include "src/session/lock_waits.h"
 #include "src/session/merge_samples.h"
@@ -371,11 +372,10 @@ void Aggregator::Pause(uint64_t now_ns) {
 
 // Names the locations that have no calls yet, and the locks.
 void Aggregator::Resolve(const OnNamed& on_named) {
+  const CpuTime cpu_time(named_.cpu_ns);
   if (options_.locks != nullptr) options_.locks->AddNames(builder_);
-  const std::span<const CodeLocation> locations = std::span(stacks_.code_locations()).subspan(resolved_);
-  // Each location is looked up once.
-  const size_t first = resolved_;
-  resolved_ = stacks_.code_locations().size();
+  const std::span<const CodeLocation> locations = std::span(stacks_.code_locations()).subspan(named_.locations);
+  const size_t first = std::exchange(named_.locations, stacks_.code_locations().size());
   std::vector<ProfileCall> calls;
   symbolizer_.ResolveAll(locations, [&](const ResolvedLocation& resolved) {
     const auto location = static_cast<uint32_t>(first + resolved.index);

@@ -18,7 +18,7 @@ Profile Impl::MakeProfile(uint64_t to_ns) {
   const bool is_last = phase_ != Phase::kRunning;
   SamplerStats stats = sampler_->stats();
   Profile profile;
-  const uint64_t sampling_cpu_ns = own_cpu_ns_;
+  const uint64_t naming_before_ns = aggregator_.naming_cpu_ns(), own_before_ns = own_cpu_ns_;
   bool progress_threw = false;
   {
     const CpuTime cpu_time(own_cpu_ns_);
@@ -36,7 +36,8 @@ Profile Impl::MakeProfile(uint64_t to_ns) {
   profile.realtime_offset_ns = sys::RealtimeOffsetNs();
   if (options_.mode == RingMode::kOverwrite) flight_.Describe(profile, stats);
   profile.accounting.own_cpu_ns += own_cpu_ns_;
-  profile.accounting.naming_cpu_ns = own_cpu_ns_ - sampling_cpu_ns;
+  aggregator_.set_naming_cpu_ns(naming_before_ns + own_cpu_ns_ - own_before_ns);
+  profile.accounting.naming_cpu_ns = aggregator_.naming_cpu_ns();
   profile.accounting.notes.insert(profile.accounting.notes.begin(), notes_.begin(), notes_.end());
   if (progress_threw) profile.accounting.notes.emplace_back("progress threw an exception, and was not called again");
   AddAccounting(profile, stats, at_.started_ns);
