@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "src/profile/stack_losses.h"
 
 namespace perfkit::exporters {
 namespace {
@@ -45,15 +46,10 @@ std::string KernelLine(const ProfileEvent& event) {
 std::string LiveStackLine(const ProfileEvent& event) {
   const auto& stacks = event.accounting.stacks;
   if (stacks.accounted() == 0) return "";
-  return event.name + absl::StrFormat(": live stacks: delivered %d", stacks.delivered) +
-         Nonzero({{"duplicates", stacks.duplicates},
-                  {"stale", stacks.stale},
-                  {"over the walk limit", stacks.walk_limit},
-                  {"without a ring", stacks.no_ring},
-                  {"ring full", stacks.ring_full},
-                  {"paused", stacks.paused},
-                  {"given up", stacks.given_up},
-                  {"not signalled", stacks.coalesced}});
+  std::string line = event.name + absl::StrFormat(": live stacks: delivered %d", stacks.delivered) +
+                     Nonzero({{"duplicates", stacks.duplicates}});
+  for (const auto& [what, count] : profile::kStackLosses) line += Nonzero({{what, stacks.*count}});
+  return line;
 }
 
 void AddEventLines(const Profile& profile, std::vector<std::string>& lines) {

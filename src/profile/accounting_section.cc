@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "src/profile/report_sections.h"
+#include "src/profile/stack_losses.h"
 #include "src/profile/text_table.h"
 
 namespace perfkit::profile {
@@ -39,39 +40,29 @@ std::string EventTable(const ReportContext& context) {
   return table.Format(context.options.width, "# ");
 }
 
-// "7 stacks not taken (5 coalesced, 2 walk_limit)", by the names of StackAccounting, or nothing.
+// Appends "7 duplicates dropped" to a list; nothing if there are none.
+void AppendCount(std::string& list, uint64_t count, std::string_view what) {
+  if (count != 0) list += absl::StrFormat("%s%s %s", list.empty() ? "" : ", ", CountText(count), what);
+}
+
+// "stacks not taken (5 not signalled, 2 over the walk limit)"
 std::string StacksNotTaken(const StackAccounting& stacks) {
-  if (stacks.skipped() == 0) return "";
   std::string causes;
-  const auto add = [&](uint64_t count, std::string_view what) {
-    if (count != 0) causes += absl::StrFormat("%s%s %s", causes.empty() ? "" : ", ", CountText(count), what);
-  };
-  add(stacks.stale, "stale");
-  add(stacks.walk_limit, "walk_limit");
-  add(stacks.no_ring, "no_ring");
-  add(stacks.ring_full, "ring_full");
-  add(stacks.paused, "paused");
-  add(stacks.given_up, "given_up");
-  add(stacks.coalesced, "coalesced");
-  return absl::StrFormat("%s stack%s not taken (%s)", CountText(stacks.skipped()), stacks.skipped() == 1 ? "" : "s",
-                         causes);
+  for (const auto& [what, count] : kStackLosses) AppendCount(causes, stacks.*count, what);
+  return absl::StrFormat("stack%s not taken (%s)", stacks.skipped() == 1 ? "" : "s", causes);
 }
 
 // Numbers that are 0 in a sound profile, as words: one line an event.
 std::string EventTroubles(const Profile& profile) {
   std::string text;
   for (const ProfileEvent& event : profile.events) {
+    const EventAccounting& accounting = event.accounting;
     std::string troubles;
-    const auto add = [&](uint64_t count, std::string_view what) {
-      if (count != 0) troubles += absl::StrFormat("%s%s %s", troubles.empty() ? "" : ", ", CountText(count), what);
-    };
-    add(event.accounting.paused, "samples while paused");
-    add(event.accounting.duplicates, "duplicates dropped");
-    add(event.accounting.malformed, "malformed samples");
-    add(event.accounting.throttled, "times throttled");
-    if (const std::string stacks = StacksNotTaken(event.accounting.stacks); !stacks.empty()) {
-      troubles += (troubles.empty() ? "" : ", ") + stacks;
-    }
+    AppendCount(troubles, accounting.paused, "samples while paused");
+    AppendCount(troubles, accounting.duplicates, "duplicates dropped");
+    AppendCount(troubles, accounting.malformed, "malformed samples");
+    AppendCount(troubles, accounting.throttled, "times throttled");
+    AppendCount(troubles, accounting.stacks.skipped(), StacksNotTaken(accounting.stacks));
     if (!troubles.empty()) text += absl::StrFormat("# %s: %s\n", OneLine(event.name), troubles);
   }
   return text;

@@ -8,6 +8,7 @@
 
 #include "perfkit/profile_difference.h"
 #include "perfkit/profile_writer.h"
+#include "src/profile/stack_losses.h"
 #include "src/profile/text_table.h"
 #include "tests/profile/random_profile.h"
 #include "tests/profile/sample_profile.h"
@@ -132,12 +133,23 @@ TEST_CASE("a report shows what the kernel counted and what is missing", "[profil
   CHECK_THAT(report, Contains("100  125.0 ms     7    20.00 %\n"));
   CHECK_THAT(report, Contains("# page-faults (user only)        30        3     >= 33     0          -\n"));
   CHECK_THAT(report, Contains("# cpu-clock: 3 samples while paused\n"));
-  CHECK_THAT(report, Contains(": 10 stacks not taken (1 walk_limit, 2 no_ring, 3 ring_full, 4 coalesced)\n"));
+  CHECK_THAT(report, Contains(": 10 stacks not taken (1 over the walk limit, 2 without a ring, 3 ring full, 4 not signalled)\n"));
   CHECK_THAT(report, Contains("# 1,234 stacks cut to their leaf"));
   CHECK_THAT(report, Contains("# cost: 2.000 ms of CPU time in this process, about "));
   profile.accounting.naming_cpu_ns = 1'500'000;
   CHECK_THAT(FormatReport(profile), Contains("in this process (1.500 ms of it for names and tables), about "));
   CHECK_THAT(report, Contains("80.00 ms  120.0 ms  app-42\n"));
+}
+
+TEST_CASE("the losses of stacks that have words are all that there are", "[profile][report]") {
+  StackAccounting stacks = {.delivered = 1 << 10, .duplicates = 1 << 11};
+  uint64_t sum = 0;
+  for (size_t i = 0; i < kStackLosses.size(); ++i) {
+    REQUIRE(stacks.*kStackLosses[i].count == 0);  // Each has words of its own.
+    sum += stacks.*kStackLosses[i].count = uint64_t{1} << i;
+  }
+  CHECK(stacks.skipped() == sum);
+  CHECK(sizeof(stacks) == (kStackLosses.size() + 2) * sizeof(uint64_t));  // No part of skipped() is left out.
 }
 
 TEST_CASE("a report shows the event, the order and the direction that are asked for", "[profile][report]") {
