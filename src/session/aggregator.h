@@ -159,7 +159,7 @@ class Aggregator {
   // been added; each further call with the same time returns the same profile. The first one calls on_batch with the
   // last samples.
   Profile MakeProfile(uint64_t now_ns, bool is_last, const OnNamed& on_named);
-  // CPU time that naming has taken, for the callbacks, too, and what a caller has added: filling the tables.
+  // CPU time that names have taken, also those for on_batch and on_slow_frame. The caller adds what tables take.
   uint64_t naming_cpu_ns() const { return named_.cpu_ns; }
   void set_naming_cpu_ns(uint64_t cpu_ns) { named_.cpu_ns = cpu_ns; }
   // Returns how much was dropped until now because there is too much of it. KeepFrames drops most samples and zones

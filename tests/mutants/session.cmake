@@ -184,6 +184,12 @@ mutant(any_thread_makes_room FILE src/session/look_files.cc TEST session_test CA
 mutant(child_keeps_looking FILE src/session/look_files.h TEST session_test CASES "[look_files]"
        FROM [[static_cast<LookFiles*>(self)->CloseAll();]] TO [[(void)self;]]
        SAYS "A forked child has descriptors of its parent's threads.")
+mutant(names_of_batches_are_free FILE src/session/aggregator_profile.cc TEST session_test CASES "batches have*"
+       FROM [[const CpuTime cpu_time(named_.cpu_ns);]] TO [[]]
+       SAYS "A report says that almost none of a session's CPU time went to names.")
+mutant(last_names_alone_cost FILE src/session/impl_profile.cc TEST session_test CASES "a session's CPU time is*"
+       FROM [[(naming_before_ns + own_cpu_ns_]] TO [[(0 * naming_before_ns + own_cpu_ns_]]
+       SAYS "The same after a snapshot.")
 mutant(open_wait_is_stolen FILE src/session/stolen_times.cc TEST session_test CASES "[stolen_times]"
        FROM [[state.readings[1].at_ns <= at_ns) {]] TO [[true) {]]
        SAYS "A wait that is not over when the clock is read is told as taken by the machine.")

@@ -240,6 +240,7 @@ TEST_CASE("batches have the samples of threads that are summed up later", "[aggr
     written.AddTask(RecordType::kExit, kPid, kPid + i, time_ns + 2);
     if (i % 100 == 0) written.aggregator.GiveBatch();
   }
+  CHECK(written.aggregator.naming_cpu_ns() > 0);  // Batches have names.
   const Profile profile = written.Make(time_ns);
   CHECK(profile.threads.size() < 2 * ThreadTable::kMaxEnded);
   CHECK(given == profile.Total(0));

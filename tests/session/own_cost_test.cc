@@ -37,7 +37,7 @@ TEST_CASE("a session's CPU time is a part of its caller's", "[session][own_cost]
   CHECK(first.own_cpu_ns > 0);
   CHECK(first.naming_cpu_ns > 0);
   CHECK(first.naming_cpu_ns <= first.own_cpu_ns);
-  // As its other part, it includes what was named before: for snapshots, batches and slow frames.
+  // Both add up over the session.
   CHECK(last.naming_cpu_ns > first.naming_cpu_ns);
   CHECK(first.own_cpu_ns + last.naming_cpu_ns - first.naming_cpu_ns <= last.own_cpu_ns);
 }
