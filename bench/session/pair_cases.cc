@@ -4,8 +4,8 @@
 // milliseconds, when it builds tables and touches its memory for the first time, are left out: Start/100modules has
 // them.
 //
-// CPU times are compared, which other programs disturb less than the time that passes, ten turns at a time. Each number
-// is the median of these ratios, with the interval of 95 % confidence, "low" and "high":
+// CPU times are compared, which other programs disturb less than the time that passes, ten turns at a time. A number
+// is the median of such ratios, with the interval of 95 % confidence, "low" and "high":
 //
 //   overhead_percent   of the CPU time of the thread that works: timers, signals, walks, spoiled caches
 //   timer_percent      the kernel's part: the same timer, whose samples nothing records (bare_timer.h). On a virtual

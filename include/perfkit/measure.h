@@ -103,8 +103,8 @@ struct MeasureOptions {
   // Allows this backend only, e.g. for the same counts on machines with and without a PMU; nullopt allows all.
   std::optional<MeasureBackend> only{};
   // A FrameCounter whose zones the region contains, or nullptr. It is disabled during the measurement, then enabled for
-  // two more runs, each of which ends with a Mark(): one to warm up, one for Measurement::by_zone, which has its events,
-  // not those that are measured. Requires the thread that constructed it.
+  // two more runs, each with a Mark() at its end: one to warm up, one for Measurement::by_zone. The numbers there are of
+  // the FrameCounter's events, not of the measured ones. Requires the thread that constructed it.
   FrameCounter* zones = nullptr;
 };
 

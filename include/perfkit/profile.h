@@ -266,7 +266,7 @@ struct ProfileAccounting {
   uint64_t side_band_lost = 0;  // Lost records of mappings and threads: names may be missing.
   uint64_t unattributed = 0;    // SamplerStats::unattributed.
   uint64_t own_cpu_ns = 0;      // CPU time that this process spent to make the profile.
-  uint64_t naming_cpu_ns = 0;   // Part of own_cpu_ns: to name functions and fill tables, until now.
+  uint64_t naming_cpu_ns = 0;   // Part of own_cpu_ns: to name functions and fill tables, also for earlier profiles.
   uint64_t kernel_cpu_ns = 0;   // Estimate of the kernel's CPU time for it.
   // A flight recorder (RingMode::kOverwrite): from then on the profile has the samples of all threads, apart from lost
   // ones and pauses. It has earlier ones, since Profile::from_ns, of some CPUs only. 0 if it is not from a flight
