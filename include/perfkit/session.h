@@ -7,7 +7,8 @@
 //   absl::Status written = perfkit::WriteProfile(profile, "work.pb.gz");   // profile_writer.h
 //
 // Samples all threads of this process, with complete stacks if perfkit::dwarf is linked and the kernel permits them.
-// The session owns one thread, "perfkit-session", which drains and aggregates; or the caller's own loop does that.
+// The session owns a thread, "perfkit-session", which drains and aggregates; or the caller's own loop does that. A second
+// one, "perfkit-rings", empties the rings while names are looked up.
 #pragma once
 
 #include "perfkit/detail/library_only.h"
@@ -104,10 +105,10 @@ struct SessionOptions {
   std::string thread_name{};
   // Stops sampling after this time; Stop() still returns the profile. 0 means no limit.
   std::chrono::nanoseconds stop_after{0};
-  // Stops sampling once no thread of the process, apart from the session's own, has run or waited for a CPU for this
-  // long: threads that sleep, or wait for disks, locks or input, are idle. A note says so. The same for both clocks, and
-  // in a pause. The session's thread looks once in this time, so sampling ends after one to two times as long; a look
-  // reads two files of each thread, in 10 us. Requires `own_thread`. 0 means never.
+  // Stops sampling once no thread of the process, apart from the session's, has run or waited for a CPU for this long:
+  // threads that sleep, or wait for disks, locks or input, are idle. A note says so. The same for both clocks, and in a
+  // pause. The session's thread looks once in this time, so sampling ends after one to two times as long; a look reads
+  // two files of each thread, in 10 us. Requires `own_thread`. 0 means never.
   std::chrono::nanoseconds stop_when_idle{0};
   // A FrameCounter whose zones, frames and counts go into the profile, or nullptr. Each sample is labelled with the
   // path of the innermost zone of its thread, "physics/solve"; zones and frames are in Profile::zones, the counts of

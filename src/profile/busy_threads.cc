@@ -18,7 +18,7 @@ std::vector<FrameThread> BusyBeside(const Profile& profile, const ProfileZone& f
   for (const ProfileSample& sample : SamplesIn(profile, frame)) {
     const ProfileThread& thread = profile.threads[sample.thread];
     const bool is_other = sample.thread != frame.thread && thread.pid == profile.threads[frame.thread].pid;
-    if (!is_other || sample.event != clock || profile.strings[thread.name] == kSessionThread) continue;
+    if (!is_other || sample.event != clock || IsOfSession(profile.strings[thread.name])) continue;
     FrameThread& busy = threads.try_emplace(sample.thread, FrameThread{.thread = sample.thread}).first->second;
     busy.ns += sample.weight;
     const uint64_t stack_ns = stacks[{sample.thread, sample.stack}] += sample.weight;

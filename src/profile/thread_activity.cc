@@ -91,7 +91,7 @@ std::map<uint32_t, ThreadActivity> ActivityBeside(const Profile& profile, uint32
   std::map<uint32_t, ThreadActivity> activity;
   for (const auto& [index, one] : open) {
     if (one.activity.blocked_ns + one.activity.runnable_ns() + one.activity.last_run_ns == 0) continue;
-    if (profile.strings[profile.threads[index].name] == kSessionThread) continue;
+    if (IsOfSession(profile.strings[profile.threads[index].name])) continue;
     activity[index] = Closed(one, to_ns);
     if (IsAbout(profile.threads[index].last_ns, to_ns)) activity[index].stopped = true;
   }

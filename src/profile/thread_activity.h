@@ -11,8 +11,8 @@
 
 namespace perfkit::profile {
 
-// Name of the session's own thread, which is no part of the program.
-inline constexpr std::string_view kSessionThread = "perfkit-session";
+// Returns true for the names of a session's own threads, which are no part of the program.
+inline bool IsOfSession(std::string_view thread) { return thread == "perfkit-session" || thread == "perfkit-rings"; }
 
 // A thread between two times.
 struct ThreadActivity {
@@ -32,7 +32,7 @@ struct ThreadActivity {
 };
 
 // Returns the activity of the other threads of `thread`'s process between two times, by index in Profile::threads.
-// Leaves out the session's own thread, and threads of which nothing is known. O(samples).
+// Leaves out the session's own threads, and threads of which nothing is known. O(samples).
 std::map<uint32_t, ThreadActivity> ActivityBeside(const Profile& profile, uint32_t thread, uint64_t from_ns,
                                                   uint64_t to_ns);
 

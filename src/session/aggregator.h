@@ -36,6 +36,7 @@
 #include "src/session/off_cpu.h"
 #include "src/session/preempters.h"
 #include "src/session/reductions.h"
+#include "src/session/ring_keeper.h"
 #include "src/session/sched_events.h"
 #include "src/session/stack_hooks.h"
 #include "src/session/stack_matcher.h"
@@ -73,6 +74,7 @@ struct AggregatorOptions {
   std::unique_ptr<StackUnwinder> unwinder{};        // kUserDump, and looks at blocked threads
   std::unique_ptr<LockRecords> locks{};             // nullptr: waits for locks are not recorded
   std::unique_ptr<Preempters> preempters{};         // nullptr: preempters are not known
+  RingKeeper* keeper = nullptr;                     // open while names are looked up
 };
 
 // What is known about waiting threads from other sources than records.
@@ -109,6 +111,7 @@ class Aggregator {
 
   // Sets the time from which threads that exist at the start are watched. To be called before any record is added.
   void SetStart(uint64_t start_ns);
+  void SetKeeper(RingKeeper* keeper) { options_.keeper = keeper; }
   // While the sampler is being paused or stopped, records of switches may be missing, but those of threads that end are
   // not.
   void SwitchesKnownUntil(uint64_t time_ns) { off_cpu_.KnownUntil(time_ns); }
@@ -130,7 +133,7 @@ class Aggregator {
   void ReadAccounts(uint64_t now_ns);
 
   // Called after each name that was looked up, with the share that is done, from 0 to 1. Looking up names may read
-  // files, and the rings fill meanwhile. The callback must not call the aggregator.
+  // files, and the rings fill meanwhile. Neither the callback nor the keeper may call the aggregator.
   using OnNamed = std::function<void(double done)>;
 
   // Calls on_batch with the samples that were finished since the last call.

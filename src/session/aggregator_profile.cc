@@ -376,6 +376,7 @@ void Aggregator::Resolve(const OnNamed& on_named) {
   if (options_.locks != nullptr) options_.locks->AddNames(builder_);
   const std::span<const CodeLocation> locations = std::span(stacks_.code_locations()).subspan(named_.locations);
   const size_t first = std::exchange(named_.locations, stacks_.code_locations().size());
+  const KeptRings kept(locations.empty() ? nullptr : options_.keeper);
   std::vector<ProfileCall> calls;
   symbolizer_.ResolveAll(locations, [&](const ResolvedLocation& resolved) {
     const auto location = static_cast<uint32_t>(first + resolved.index);
@@ -389,9 +390,8 @@ void Aggregator::Resolve(const OnNamed& on_named) {
     }
     if (!stacks_.HasOwnName(location)) builder_.SetCalls(location, calls);
     const CodeLocation& code = locations[resolved.index];
-    const uint32_t module =
+    builder_.profile().locations[location].module =
         code.known() ? builder_.Module(resolved.symbol.module, symbolizer_.BuildId(code)) : ProfileLocation::kNoModule;
-    builder_.profile().locations[location].module = module;
     if (on_named) on_named(static_cast<double>(resolved.done) / static_cast<double>(locations.size()));
     return true;
   });

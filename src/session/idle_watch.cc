@@ -22,17 +22,16 @@ uint64_t IdleWatch::Update(std::vector<ThreadRuns> threads, uint64_t now_ns) {
   return now_ns - std::min(now_ns, since_ns_);
 }
 
-absl::StatusOr<std::vector<ThreadRuns>> LookAtRuns() {
+absl::StatusOr<std::vector<ThreadRuns>> LookAtRuns(pid_t other) {
   absl::StatusOr<std::vector<pid_t>> tids = proc::ListThreads(0);
   if (!tids.ok()) return tids.status();
-  std::erase(*tids, sys::kernel().gettid());
+  std::erase_if(*tids, [&](pid_t tid) { return tid == sys::kernel().gettid() || tid == other; });
   std::vector<ThreadRuns> threads;
   for (const pid_t tid : *tids) {
     const std::optional<uint64_t> times_run = proc::ReadTimesRun(tid);
     const char state = proc::ReadState(tid);
-    threads.push_back({.tid = tid,
-                       .times_run = times_run.value_or(0),
-                       .runnable = !times_run || state == 'R' || state == '?'});
+    threads.push_back(
+        {.tid = tid, .times_run = times_run.value_or(0), .runnable = !times_run || state == 'R' || state == '?'});
   }
   return threads;
 }

@@ -35,8 +35,8 @@ class IdleWatch {
   uint64_t since_ns_ = UINT64_MAX;  // UINT64_MAX: a thread was runnable at the last look
 };
 
-// Returns all threads of this process but the calling one. A thread that ends meanwhile counts as runnable. Errors: as
-// proc::ListThreads.
-absl::StatusOr<std::vector<ThreadRuns>> LookAtRuns();
+// Returns all threads of this process but the calling one and `other` (0: none). A thread that ends meanwhile counts as
+// runnable. Errors: as proc::ListThreads.
+absl::StatusOr<std::vector<ThreadRuns>> LookAtRuns(pid_t other = 0);
 
 }  // namespace perfkit::session

@@ -25,9 +25,9 @@ constexpr int kUsualWaitMs = 100;
 constexpr int kZonesWaitMs = 20;  // A thread's log has room for 20 ms of 1.6 million zones a second.
 constexpr int kMinLookMs = 4;     // Each round costs the session's thread about 20 us.
 constexpr int kEarlyLookMs = 1;
-constexpr uint64_t kNamingStepNs = 10'000'000;   // Interval of KeepRecords and `progress` during naming.
+constexpr uint64_t kNamingStepNs = 10'000'000;                       // IsNamingStep
 constexpr size_t kFlightMemory = 8 << 20, kStreamMemory = 64 << 20;  // SessionOptions::memory_bytes, if it is 0
-constexpr size_t kMaxSideBandBytes = 1 << 20;    // kOverwrite: later ones are added before their samples.
+constexpr size_t kMaxSideBandBytes = 1 << 20;  // kOverwrite: later ones are added before their samples.
 
 std::string ProgramName() {
   const absl::StatusOr<std::string> text = sys::ReadFile("/proc/self/comm");
@@ -68,7 +68,8 @@ std::unique_ptr<LockRecords> RecordLocks(const SessionOptions& options) {
 std::unique_ptr<Preempters> OpenPreempters(const SessionOptions& options, std::vector<std::string>& notes) {
   if (!options.preempters) return nullptr;
   const auto pid = static_cast<uint32_t>(sys::kernel().getpid());
-  absl::StatusOr<std::unique_ptr<Preempters>> preempters = Preempters::Open(pid, options.memory_bytes / 8, options.wakers);
+  absl::StatusOr<std::unique_ptr<Preempters>> preempters =
+      Preempters::Open(pid, options.memory_bytes / 8, options.wakers);
   if (preempters.ok()) return *std::move(preempters);
   notes.push_back(absl::StrFormat("who preempted threads is not known: %s", preempters.status().message()));
   return nullptr;
@@ -137,6 +138,7 @@ absl::StatusOr<std::shared_ptr<Impl>> Impl::Start(SessionOptions options) {
   }
   if (absl::Status status = impl->sampler_->Start(); !status.ok()) return status;
   if (!impl->options_.own_thread) return impl;
+  if (!overwrites) impl->aggregator_.SetKeeper(&impl->keeper_);
   if (absl::Status status = impl->thread_.Start("perfkit-session", [raw = impl.get()] { raw->Work(); }); !status.ok()) {
     return status;
   }
@@ -145,7 +147,6 @@ absl::StatusOr<std::shared_ptr<Impl>> Impl::Start(SessionOptions options) {
 
 Impl::~Impl() {
   Halt();
-  quit_ = true;
   if (waiter_) waiter_->Wake();
   thread_.Join();
 }
@@ -195,7 +196,7 @@ int Impl::WaitMs() const {
 // The body of the session's own thread, until sampling has ended. The first Poll builds the unwind tables that Start
 // has left for later.
 void Impl::Work() {
-  while (!quit_ && Poll().ok() && running()) {
+  while (Poll().ok() && running()) {
     StopIfIdle();
     waiter_->Wait(WaitMs());
   }
@@ -205,7 +206,7 @@ void Impl::Work() {
 void Impl::StopIfIdle() {
   const uint64_t limit_ns = Nanoseconds(options_.stop_when_idle);
   if (limit_ns == 0 || sys::ClockNs(CLOCK_MONOTONIC) < at_.idle_due_ns) return;
-  absl::StatusOr<std::vector<ThreadRuns>> threads = LookAtRuns();
+  absl::StatusOr<std::vector<ThreadRuns>> threads = LookAtRuns(keeper_.tid());
   const uint64_t now_ns = sys::ClockNs(CLOCK_MONOTONIC);
   const uint64_t idle_ns = threads.ok() ? idle_.Update(*std::move(threads), now_ns) : 0;
   at_.idle_due_ns = now_ns + limit_ns - std::min(idle_ns, limit_ns);
@@ -232,8 +233,8 @@ absl::Status Impl::Poll() {
     // After the drain, because only switch records say which threads sleep. With the time from before the drain,
     // because a thread may have fallen asleep meanwhile.
     aggregator_.LookAtSleepers(now_ns, Nanoseconds(options_.look_after));
-    aggregator_.GiveBatch([this](double) { KeepRecords(); });
-    aggregator_.DecideFrames(at_.drained_ns - kDrainedAfterNs, [this](double) { KeepRecords(); });
+    aggregator_.GiveBatch([this](double) { IsNamingStep(); });
+    aggregator_.DecideFrames(at_.drained_ns - kDrainedAfterNs, [this](double) { IsNamingStep(); });
   }
   reductions_.Note(aggregator_.Reduced(), at_.drained_ns);
   const uint64_t limit_ns = Nanoseconds(options_.stop_after);
@@ -256,7 +257,8 @@ void Impl::ReadRecords() {
   const SampleLayout& layout = sampler_->layout();
   if (options_.mode != RingMode::kOverwrite) {
     const auto add = [&](const SamplerRecord& record, bool dropped) { aggregator_.Add(record, layout, dropped); };
-    backlog_.Drain(layout, [this](UnwindBacklog::Visit visit) { ReadRings(visit); }, add, own_cpu_ns_);
+    backlog_.Drain(
+        layout, [this](UnwindBacklog::Visit visit) { ReadRings(visit); }, add, own_cpu_ns_);
     const CpuTime cpu_time(own_cpu_ns_);
     aggregator_.NamePreempters();
     return;
@@ -278,17 +280,22 @@ void Impl::ReadRings(absl::FunctionRef<void(const SamplerRecord& record)> visit)
   if (Preempters* const preempters = aggregator_.preempters(); preempters != nullptr) preempters->Read();
 }
 
-// Empties the rings while names are resolved, because that may take seconds, and rings fill earlier. The aggregator
-// can't take records meanwhile: they are kept for the next Drain. Returns false, and does nothing, until kNamingStepNs
-// have passed since the last time.
-bool Impl::KeepRecords() {
-  const uint64_t now_ns = sys::ClockNs(CLOCK_MONOTONIC);
-  if (now_ns - at_.kept_ns < kNamingStepNs) return false;
-  at_.kept_ns = now_ns;
-  const bool streams = phase_ == Phase::kRunning && options_.mode != RingMode::kOverwrite;
-  if (!streams) return true;
-  const uint64_t began_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
+// Empties the rings while names are looked up, because that may take seconds, and rings fill earlier. The aggregator
+// can't take records meanwhile: they are kept for the next Drain. keeper_ calls this on its thread: meanwhile the one
+// that looks up names, which holds mutex_, uses neither the rings nor the backlog.
+void Impl::KeepRecords() {
   backlog_.Keep(sampler_->layout(), [this](UnwindBacklog::Visit visit) { ReadRings(visit); });
+}
+
+// Called after each name. Returns true once in kNamingStepNs; then also calls KeepRecords, if there is no keeper.
+bool Impl::IsNamingStep() {
+  const uint64_t now_ns = sys::ClockNs(CLOCK_MONOTONIC);
+  if (now_ns - at_.named_ns < kNamingStepNs) return false;
+  at_.named_ns = now_ns;
+  const bool streams = phase_ == Phase::kRunning && options_.mode != RingMode::kOverwrite;
+  if (!streams || keeper_.is_open()) return true;
+  const uint64_t began_ns = sys::ClockNs(CLOCK_THREAD_CPUTIME_ID);
+  KeepRecords();
   own_cpu_ns_ -= sys::ClockNs(CLOCK_THREAD_CPUTIME_ID) - began_ns;  // the sampler has added it
   return true;
 }
@@ -307,6 +314,7 @@ void Impl::Halt() {
 
 void Impl::HaltLocked() {
   if (phase_ != Phase::kRunning) return;
+  keeper_.Stop();
   FindRunning();
   aggregator_.SwitchesKnownUntil(sys::ClockNs(CLOCK_MONOTONIC));
   if (absl::Status status = sampler_->Stop(); !status.ok()) notes_.emplace_back(status.message());

@@ -19,6 +19,7 @@
 #include "src/session/open_sampler.h"
 #include "src/session/record_store.h"
 #include "src/session/reductions.h"
+#include "src/session/ring_keeper.h"
 #include "src/session/unwind_backlog.h"
 #include "src/sys/fork_registry.h"
 #include "src/sys/waiter.h"
@@ -64,7 +65,8 @@ class Impl {
   // kOverwrite: adds a record that is part of the next profile.
   void AddRecorded(const SamplerRecord& record);
   void ReadRings(absl::FunctionRef<void(const SamplerRecord& record)> visit);
-  bool KeepRecords();
+  void KeepRecords();
+  bool IsNamingStep();
   void FindRunning();
   void HaltLocked();
   Profile MakeProfile(uint64_t to_ns);
@@ -72,7 +74,7 @@ class Impl {
 
   const SessionOptions options_;
   const int owner_pid_;
-  mutable std::mutex mutex_;        // guards all that follows but poll_fd_, idle_, waiter_, quit_ and thread_
+  mutable std::mutex mutex_;        // guards all that follows but poll_fd_, idle_, waiter_ and thread_
   std::optional<Sampler> sampler_;  // until the profile is taken
   const int poll_fd_;
   Aggregator aggregator_;
@@ -88,12 +90,12 @@ class Impl {
   struct {
     uint64_t started_ns = 0, stopped_ns = 0;
     uint64_t drained_ns = 0;   // when the last Drain began
-    uint64_t kept_ns = 0;      // when KeepRecords emptied the rings last
+    uint64_t named_ns = 0;     // when IsNamingStep returned true last
     uint64_t idle_due_ns = 0;  // when StopIfIdle looks again; 0: at once
   } at_;
   uint64_t own_cpu_ns_ = 0;  // without Drain, whose time the sampler measures
   std::optional<sys::Waiter> waiter_;
-  std::atomic<bool> quit_{false};
+  RingKeeper keeper_{[this] { KeepRecords(); }};  // kStream, with a thread of its own
   sys::WorkerThread thread_;
   sys::ForkListener fork_listener_{OnForkedChild, this};
 };

@@ -82,9 +82,16 @@ mutant(early_looks_for_ever FILE src/session/look_pace.h TEST session_test CASES
        SAYS "The session's thread looks at a program that always waits briefly four times as often, for ever.")
 mutant(records_wait_for_names FILE src/session/impl.cc TEST session_test CASES "what happens while names*"
        FROM [[  backlog_.Keep(sampler_->layout(), [this](UnwindBacklog::Visit visit) { ReadRings(visit); });
-  own_cpu_ns_ -=]]
-       TO [[  own_cpu_ns_ -=]]
+]]
+       TO [[]]
        SAYS "A snapshot of a busy program loses samples while names are looked up.")
+mutant(rings_fill_while_a_file_is_read FILE src/session/aggregator_profile.cc TEST session_dwarf_test
+       CASES "samples that come while a name*"
+       FROM [[locations.empty() ? nullptr : options_.keeper]] TO [[nullptr]]
+       SAYS "The first snapshot loses what is sampled while a file's symbols are read.")
+mutant(closed_keeper_keeps FILE src/session/ring_keeper.cc TEST session_test CASES "[ring_keeper]"
+       FROM [[if (is_open_) keep_();]] TO [[keep_();]]
+       SAYS "Two threads read the rings at the same time.")
 mutant(kept_records_are_dropped FILE src/session/unwind_backlog.cc TEST session_test CASES "what happens while names*"
        FROM [[  add(waiting.record, waiting.dump_dropped);
 ]]

@@ -1,8 +1,13 @@
-// Sessions that have no room for dumps while names are looked up.
+// What happens to dumps while names are looked up.
+#include <pthread.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <string>
+#include <thread>
 
 #include "perfkit/report.h"
 #include "perfkit/session.h"
@@ -17,7 +22,7 @@ bool IsAboutDumps(const std::string& note) {
   return note.find("because of slow unwinding: dumps of stacks were dropped") != note.npos;
 }
 
-// The callback of naming is sampled, too, and takes longer than KeepRecords waits. A quarter of memory_bytes is less than
+// The callback of naming is sampled, too, and takes longer than kNamingStepNs. A quarter of memory_bytes is less than
 // two dumps, so only the first one finds room.
 TEST_CASE("samples whose dumps were dropped count, and have no callers", "[session][dropped_dumps][law]") {
   int calls = 0;
@@ -43,6 +48,49 @@ TEST_CASE("samples whose dumps were dropped count, and have no callers", "[sessi
   }
   CHECK(not_whole >= dropped);
   CHECK(FormatReport(*after).find(std::to_string(dropped) + " stacks cut to their leaf: dumps") != std::string::npos);
+}
+
+// The callback of naming takes as long as a file that is read: the busy thread is sampled for 200 ms of CPU time
+// meanwhile, with more dumps than a ring has room for. Those of the second half find room only if the ring is emptied.
+TEST_CASE("samples that come while a name is looked up are kept", "[session][dropped_dumps][law]") {
+  std::atomic<bool> stop{false};
+  std::atomic<pid_t> tid{0};
+  clockid_t clock{};
+  std::thread busy([&] {
+    pthread_getcpuclockid(pthread_self(), &clock);
+    tid = gettid();
+    while (!stop) {
+    }
+  });
+  while (tid == 0) std::this_thread::sleep_for(1ms);
+  const auto wait = [&](uint64_t cpu_ns) {
+    for (const uint64_t to_ns = sys::ClockNs(clock) + cpu_ns; sys::ClockNs(clock) < to_ns;) {
+      std::this_thread::sleep_for(1ms);
+    }
+  };
+  uint64_t middle_ns = 0, end_ns = 0;
+  absl::StatusOr<Session> session =
+      Session::Start({.stacks = SessionStacks::kDumps, .lines = false, .progress = [&](double) {
+                        if (middle_ns != 0) return;
+                        wait(100'000'000);
+                        middle_ns = sys::ClockNs(CLOCK_MONOTONIC);
+                        wait(100'000'000);
+                        end_ns = sys::ClockNs(CLOCK_MONOTONIC);
+                      }});
+  REQUIRE(session.status() == absl::OkStatus());
+  wait(10'000'000);
+  REQUIRE(session->Snapshot().status() == absl::OkStatus());
+  REQUIRE(middle_ns != 0);
+  const absl::StatusOr<Profile> profile = session->Stop();
+  stop = true;
+  busy.join();
+  REQUIRE(profile.status() == absl::OkStatus());
+  CheckLaws(*profile);
+  const auto between = std::ranges::count_if(profile->samples, [&](const ProfileSample& sample) {
+    return profile->threads[sample.thread].tid == static_cast<uint32_t>(tid.load()) && sample.time_ns > middle_ns &&
+           sample.time_ns < end_ns;
+  });
+  CHECK(between > 0);
 }
 
 }  // namespace
