@@ -7,8 +7,8 @@
 //   absl::Status written = perfkit::WriteProfile(profile, "work.pb.gz");   // profile_writer.h
 //
 // Samples all threads of this process, with complete stacks if perfkit::dwarf is linked and the kernel permits them.
-// The session owns a thread, "perfkit-session", which drains and aggregates; or the caller's own loop does that. A second
-// one, "perfkit-rings", empties the rings while names are looked up.
+// The session owns a thread, "perfkit-session", which drains and aggregates; or the caller's own loop does that. Beside
+// the former, with RingMode::kStream, a second thread, "perfkit-rings", empties the rings while names are looked up.
 #pragma once
 
 #include "perfkit/detail/library_only.h"

@@ -74,7 +74,7 @@ struct AggregatorOptions {
   std::unique_ptr<StackUnwinder> unwinder{};        // kUserDump, and looks at blocked threads
   std::unique_ptr<LockRecords> locks{};             // nullptr: waits for locks are not recorded
   std::unique_ptr<Preempters> preempters{};         // nullptr: preempters are not known
-  RingKeeper* keeper = nullptr;                     // open while names are looked up
+  RingKeeper* keeper = nullptr;                     // see OnNamed
 };
 
 // What is known about waiting threads from other sources than records.
@@ -133,7 +133,8 @@ class Aggregator {
   void ReadAccounts(uint64_t now_ns);
 
   // Called after each name that was looked up, with the share that is done, from 0 to 1. Looking up names may read
-  // files, and the rings fill meanwhile. Neither the callback nor the keeper may call the aggregator.
+  // files, and the rings fill meanwhile: with a callback, the keeper is open. Neither may call the aggregator. There is no
+  // callback while a record is added, because the rings are being read then.
   using OnNamed = std::function<void(double done)>;
 
   // Calls on_batch with the samples that were finished since the last call.

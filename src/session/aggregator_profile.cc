@@ -376,7 +376,7 @@ void Aggregator::Resolve(const OnNamed& on_named) {
   if (options_.locks != nullptr) options_.locks->AddNames(builder_);
   const std::span<const CodeLocation> locations = std::span(stacks_.code_locations()).subspan(named_.locations);
   const size_t first = std::exchange(named_.locations, stacks_.code_locations().size());
-  const KeptRings kept(locations.empty() ? nullptr : options_.keeper);
+  const KeptRings kept(on_named && !locations.empty() ? options_.keeper : nullptr);
   std::vector<ProfileCall> calls;
   symbolizer_.ResolveAll(locations, [&](const ResolvedLocation& resolved) {
     const auto location = static_cast<uint32_t>(first + resolved.index);

@@ -196,7 +196,7 @@ int Impl::WaitMs() const {
 // The body of the session's own thread, until sampling has ended. The first Poll builds the unwind tables that Start
 // has left for later.
 void Impl::Work() {
-  while (Poll().ok() && running()) {
+  while (Poll().ok() && phase_ == Phase::kRunning && !in_forked_child()) {
     StopIfIdle();
     waiter_->Wait(WaitMs());
   }
@@ -282,7 +282,7 @@ void Impl::ReadRings(absl::FunctionRef<void(const SamplerRecord& record)> visit)
 
 // Empties the rings while names are looked up, because that may take seconds, and rings fill earlier. The aggregator
 // can't take records meanwhile: they are kept for the next Drain. keeper_ calls this on its thread: meanwhile the one
-// that looks up names, which holds mutex_, uses neither the rings nor the backlog.
+// that looks up names, which holds mutex_, uses neither the rings nor the backlog (Aggregator::OnNamed).
 void Impl::KeepRecords() {
   backlog_.Keep(sampler_->layout(), [this](UnwindBacklog::Visit visit) { ReadRings(visit); });
 }

@@ -74,7 +74,9 @@ class Impl {
 
   const SessionOptions options_;
   const int owner_pid_;
-  mutable std::mutex mutex_;        // guards all that follows but poll_fd_, idle_, waiter_ and thread_
+  // Guards all that follows but poll_fd_, idle_, waiter_ and thread_. While its owner looks up names, keeper_'s thread
+  // uses sampler_, backlog_ and the preempters.
+  mutable std::mutex mutex_;
   std::optional<Sampler> sampler_;  // until the profile is taken
   const int poll_fd_;
   Aggregator aggregator_;

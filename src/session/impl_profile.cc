@@ -35,7 +35,7 @@ Profile Impl::MakeProfile(uint64_t to_ns) {
   profile.from_ns = at_.started_ns, profile.to_ns = to_ns;
   profile.realtime_offset_ns = sys::RealtimeOffsetNs();
   if (options_.mode == RingMode::kOverwrite) flight_.Describe(profile, stats);
-  profile.accounting.own_cpu_ns += own_cpu_ns_;
+  profile.accounting.own_cpu_ns += own_cpu_ns_ + keeper_.cpu_ns();
   // All of making a profile counts, not just what the aggregator has counted in it.
   aggregator_.set_naming_cpu_ns(naming_before_ns + own_cpu_ns_ - own_before_ns);
   profile.accounting.naming_cpu_ns = aggregator_.naming_cpu_ns();

@@ -1,21 +1,27 @@
-// The mutex is held while `keep` runs, so Close has waited for it once it has the mutex.
+// The mutex is held while `keep` runs, so Close has waited for it once it has the mutex. In a forked child, which has
+// no copy of the thread, the mutex may be locked for ever.
 #include "src/session/ring_keeper.h"
 
-#include <chrono>
+#include <time.h>
+
 #include <utility>
 
+#include "src/sys/clock.h"
 #include "src/sys/kernel.h"
 
 namespace perfkit::session {
 namespace {
 
-constexpr std::chrono::milliseconds kStep{1};
+constexpr timespec kStep{.tv_sec = 0, .tv_nsec = 1'000'000};
 
 }  // namespace
 
 RingKeeper::RingKeeper(std::function<void()> keep) : keep_(std::move(keep)), owner_pid_(sys::kernel().getpid()) {}
 
+bool RingKeeper::in_forked_child() const { return sys::kernel().getpid() != owner_pid_; }
+
 void RingKeeper::Open() {
+  if (in_forked_child()) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (has_ended_) return;
@@ -26,14 +32,14 @@ void RingKeeper::Open() {
   changed_.notify_one();
 }
 
-// The keeper's thread is not in a forked child, and its mutex may be locked there for ever.
 void RingKeeper::Close() {
-  if (sys::kernel().getpid() != owner_pid_) return;
+  if (in_forked_child()) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   is_open_ = false;
 }
 
 void RingKeeper::Stop() {
+  if (in_forked_child()) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     is_open_ = false, has_ended_ = true;
@@ -44,14 +50,22 @@ void RingKeeper::Stop() {
 
 void RingKeeper::Work() {
   tid_ = sys::kernel().gettid();
+  const auto cpu_now_ns = [] { return sys::ClockNs(CLOCK_THREAD_CPUTIME_ID); };
+  uint64_t kept_cpu_ns = cpu_now_ns();
   std::unique_lock<std::mutex> lock(mutex_);
   while (!has_ended_) {
     if (!is_open_) {
       changed_.wait(lock);
       continue;
     }
-    changed_.wait_for(lock, kStep);
-    if (is_open_) keep_();
+    // No timed wait for changed_: perfkit::locks would record it, a thousand times a second.
+    lock.unlock();
+    sys::kernel().nanosleep(&kStep);
+    lock.lock();
+    if (!is_open_) continue;
+    cpu_ns_ += cpu_now_ns() - kept_cpu_ns;
+    keep_();
+    kept_cpu_ns = cpu_now_ns();
   }
 }
 

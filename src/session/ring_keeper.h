@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 
@@ -15,7 +16,7 @@
 
 namespace perfkit::session {
 
-// Not thread-safe: one thread at a time calls it. Only tid() is.
+// Not thread-safe: one thread at a time calls it. Only tid() is. In a forked child it stays closed, and does nothing.
 class RingKeeper {
  public:
   // `keep` empties the rings. It is called on the keeper's thread, and must not call the keeper.
@@ -27,7 +28,7 @@ class RingKeeper {
   // Calls `keep` once a millisecond until Close. The first call starts the thread. Without a thread, because it can't
   // be started or after Stop, the keeper stays closed.
   void Open();
-  // Waits for a call of `keep` that runs. Returns at once in a forked child.
+  // Waits for a call of `keep` that runs.
   void Close();
   // Ends the thread.
   void Stop();
@@ -35,18 +36,22 @@ class RingKeeper {
   bool is_open() const { return is_open_; }
   // Of the thread; 0: it has not run yet.
   pid_t tid() const { return tid_; }
+  // CPU time of the thread outside of `keep`, up to the last call of it.
+  uint64_t cpu_ns() const { return cpu_ns_; }
 
  private:
+  bool in_forked_child() const;
   void Work();
 
   const std::function<void()> keep_;
   const pid_t owner_pid_;
-  std::mutex mutex_;  // guards is_open_ and has_ended_
+  std::mutex mutex_;  // guards changes of is_open_ and has_ended_, and calls of keep_
   std::condition_variable changed_;
   bool is_open_ = false;
   bool has_ended_ = false;
   bool has_thread_ = false;
   std::atomic<pid_t> tid_{0};
+  std::atomic<uint64_t> cpu_ns_{0};
   sys::WorkerThread thread_;
 };
 

@@ -87,10 +87,15 @@ mutant(records_wait_for_names FILE src/session/impl.cc TEST session_test CASES "
        SAYS "A snapshot of a busy program loses samples while names are looked up.")
 mutant(rings_fill_while_a_file_is_read FILE src/session/aggregator_profile.cc TEST session_dwarf_test
        CASES "samples that come while a name*"
-       FROM [[locations.empty() ? nullptr : options_.keeper]] TO [[nullptr]]
+       FROM [[on_named && !locations.empty() ? options_.keeper : nullptr]] TO [[nullptr]]
        SAYS "The first snapshot loses what is sampled while a file's symbols are read.")
+mutant(rings_are_read_while_they_are_read FILE src/session/aggregator_profile.cc TEST session_test
+       CASES "[ring_keeper]"
+       FROM [[on_named && !locations.empty()]] TO [[!locations.empty()]]
+       SAYS "Two threads read the rings, if a batch is handed out because memory is full.")
 mutant(closed_keeper_keeps FILE src/session/ring_keeper.cc TEST session_test CASES "[ring_keeper]"
-       FROM [[if (is_open_) keep_();]] TO [[keep_();]]
+       FROM [[    if (!is_open_) continue;
+]] TO [[]]
        SAYS "Two threads read the rings at the same time.")
 mutant(kept_records_are_dropped FILE src/session/unwind_backlog.cc TEST session_test CASES "what happens while names*"
        FROM [[  add(waiting.record, waiting.dump_dropped);

@@ -5,10 +5,12 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <string>
 #include <thread>
 
-#include "src/sys/clock.h"
+#include "src/session/aggregator.h"
 #include "tests/session/support.h"
+#include "tests/support/record_builder.h"
 
 namespace perfkit::session {
 namespace {
@@ -64,7 +66,7 @@ TEST_CASE("a keeper that is closed at once, or never opened, ends", "[session][r
 }
 
 // The child has no thread that keeps, and the mutex may have been locked when it was forked.
-TEST_CASE("a child that is forked while a keeper is open can close it", "[session][ring_keeper][law]") {
+TEST_CASE("a child that is forked while a keeper is open can close, open and stop it", "[session][ring_keeper][law]") {
   RingKeeper keeper([] { std::this_thread::sleep_for(1ms); });
   keeper.Open();
   for (int round = 0; round < 10; ++round) {
@@ -72,6 +74,8 @@ TEST_CASE("a child that is forked while a keeper is open can close it", "[sessio
     if (child == 0) {
       alarm(60);
       keeper.Close();
+      keeper.Open();
+      keeper.Stop();
       _exit(0);
     }
     int status = 0;
@@ -79,6 +83,36 @@ TEST_CASE("a child that is forked while a keeper is open can close it", "[sessio
     CHECK(status == 0);
   }
   keeper.Close();
+}
+
+// A record that is added lies in a ring that is being read. Memory becomes full with one of them, and a batch is given.
+TEST_CASE("a keeper stays closed while records are added", "[session][ring_keeper][law]") {
+  AttrBits bits;
+  bits.sample_type = kSampleIp | kSampleTid | kSampleTime;
+  bits.sample_id_all = true;
+  const SampleLayout layout(bits);
+  RingKeeper keeper([] {}), opened([] {});
+  int batches = 0;
+  Aggregator aggregator({{.name = "page-faults"}},
+                        {.pid = 1, .memory_bytes = 64 << 10, .on_batch = [&](const SessionBatch&) { ++batches; }});
+  uint64_t number = 0;
+  const auto add = [&] {
+    ++number;
+    const std::string bytes = testing::BuildSample(bits, {.ip = number, .time = number, .pid = 1, .tid = 1, .misc = 2});
+    SamplerRecord record{testing::AsRecord(bytes), 0};
+    record.weight = 1;
+    aggregator.Add(record, layout);
+  };
+  add();
+  aggregator.SetKeeper(&opened);
+  aggregator.GiveBatch([](double) {});
+  CHECK(batches == 1);
+  opened.Stop();
+  CHECK(opened.tid() != 0);
+  aggregator.SetKeeper(&keeper);
+  while (batches == 1) add();
+  keeper.Stop();
+  CHECK(keeper.tid() == 0);  // no thread was ever started
 }
 
 }  // namespace
