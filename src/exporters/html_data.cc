@@ -10,6 +10,7 @@
 
 #include "src/exporters/accounting_text.h"
 #include "src/exporters/zones_and_tasks.h"
+#include "src/profile/stack_losses.h"
 #include "src/profile/wait_text.h"
 
 namespace perfkit::exporters {
@@ -55,7 +56,11 @@ void WriteEvents(const Profile& profile, JsonWriter& json) {
     json.Member("delivered", kernel.delivered).Member("duplicates", kernel.duplicates).Member("lost", kernel.lost);
     json.Member("paused", kernel.paused).Member("malformed", kernel.malformed).Member("foreign", kernel.foreign);
     json.Member("throttled", kernel.throttled).Member("unsampled_ns", kernel.unsampled_ns);
-    json.Member("stacks_skipped", kernel.stacks.skipped()).EndObject().EndObject();
+    json.Key("stacks_not_taken").BeginObject();
+    for (const auto& [what, count] : profile::kStackLosses) {
+      if (kernel.stacks.*count != 0) json.Member(what, kernel.stacks.*count);
+    }
+    json.EndObject().EndObject().EndObject();
   }
   json.EndArray();
 }

@@ -47,7 +47,12 @@ function eventFacts(model, event, sum, leftOut) {
   if (accounting.foreign) facts.push([`${name}: ${count(accounting.foreign, 'sample')} prepared by the kernel for another sampler`, false]);
   if (accounting.throttled) facts.push([`${name}: throttled ${count(accounting.throttled, 'time')}`, true]);
   if (accounting.unsampled_ns) facts.push([`${name}: ${duration(accounting.unsampled_ns)} that no sample stands for`, true]);
-  if (accounting.stacks_skipped) facts.push([`${name}: ${count(accounting.stacks_skipped, 'live stack')} not taken`, true]);
+  const notTaken = Object.entries(accounting.stacks_not_taken);
+  if (notTaken.length > 0) {
+    const stacks = notTaken.reduce((all, [, number]) => all + number, 0);
+    const causes = notTaken.map(([cause, number]) => `${number.toLocaleString('en')} ${cause}`).join(', ');
+    facts.push([`${name}: ${count(stacks, 'live stack')} not taken (${causes})`, true]);
+  }
   if (accounting.counted_is_lower_bound) facts.push([`${name}: the kernel’s count is a lower bound`, true]);
   const exact = (value) => unit === 'nanoseconds' ? duration(value) : value.toLocaleString('en');
   if (accounting.counted) facts.push([`${name}: the kernel counted ${exact(accounting.counted)}`, false]);

@@ -132,6 +132,17 @@ TEST_CASE("the page's boxes have their lines, marks, and shares of incomplete st
         std::vector<std::string>{"stacks whole: 98 (98 %)", "stacks part: 2 (2 %)", "stacks: live", "3 samples lost"});
 }
 
+TEST_CASE("the page says why stacks were not taken", "[readers][html]") {
+  NEED_BROWSER();
+  Profile profile = SampleProfile();
+  StackAccounting& stacks = profile.events[0].accounting.stacks;
+  stacks.delivered = 100, stacks.walk_limit = 2'000, stacks.no_ring = 1;
+  const std::vector<std::string> accounting = Browse(profile, {Eval("perfkit.accounting()")})[0];
+  REQUIRE(!accounting.empty());
+  CHECK(accounting[0] ==
+        profile.events[0].name + ": 2,001 live stacks not taken (2,000 over the walk limit, 1 without a ring)");
+}
+
 TEST_CASE("a click zooms, Escape takes it back, arrows walk, a crumb goes up", "[readers][html]") {
   NEED_BROWSER();
   const Json results =
