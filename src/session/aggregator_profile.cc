@@ -254,7 +254,7 @@ std::vector<std::string> Aggregator::Notes() const {
                         timelines_.tasks->refused_threads()));
   }
   ends_.AddNotes(notes);
-  timelines_.pauses.AddNotes(notes);
+  timelines_.pauses.AddNotes(notes, timelines_.from_ns);
   if (options_.locks != nullptr && options_.locks->lost() != 0) {
     notes.push_back(absl::StrFormat("%d waits for locks have no record: the buffer of perfkit::locks was full",
                                     options_.locks->lost()));

@@ -8,9 +8,10 @@
 namespace perfkit::session {
 
 void Pauses::Begin(uint64_t now_ns) {
-  ++count_;
   if (pauses_.size() == kMaxPauses) {
     pauses_[1].from_ns = pauses_[0].from_ns;
+    pauses_[1].count += pauses_[0].count;
+    pauses_[1].ended_ns += pauses_[0].ended_ns;
     pauses_.erase(pauses_.begin());
   }
   pauses_.push_back({.from_ns = now_ns});
@@ -19,7 +20,7 @@ void Pauses::Begin(uint64_t now_ns) {
 void Pauses::End(uint64_t now_ns) {
   if (pauses_.empty() || pauses_.back().to_ns != UINT64_MAX) return;
   pauses_.back().to_ns = now_ns;
-  ended_ns_ += now_ns - pauses_.back().from_ns;
+  pauses_.back().ended_ns = now_ns - pauses_.back().from_ns;
 }
 
 bool Pauses::Overlaps(uint64_t from_ns, uint64_t to_ns) const {
@@ -35,12 +36,18 @@ void Pauses::Mark(Profile& profile) const {
   }
 }
 
-void Pauses::AddNotes(std::vector<std::string>& notes) const {
-  if (count_ == 0) return;
+void Pauses::AddNotes(std::vector<std::string>& notes, uint64_t from_ns) const {
+  uint64_t count = 0, ended_ns = 0;
+  for (const Pause& pause : pauses_) {
+    if (pause.to_ns <= from_ns) continue;
+    count += pause.count;
+    ended_ns += pause.ended_ns;
+  }
+  if (count == 0) return;
+  const std::string times = count == 1 ? "once" : absl::StrFormat("%d times", count);
   const bool goes_on = pauses_.back().to_ns == UINT64_MAX;
-  notes.push_back(
-      absl::StrFormat("the session was paused %d times, for %.3f ms%s: frames of that time are not explained", count_,
-                      static_cast<double>(ended_ns_) * 1e-6, goes_on ? " and until now" : ""));
+  notes.push_back(absl::StrFormat("the session was paused %s, for %.3f ms%s: frames of that time are not explained",
+                                  times, static_cast<double>(ended_ns) * 1e-6, goes_on ? " and until now" : ""));
 }
 
 }  // namespace perfkit::session

@@ -18,17 +18,17 @@ class Pauses {
   void End(uint64_t now_ns);
   // Clears ProfileZone::is_whole of frames during a pause.
   void Mark(Profile& profile) const;
-  // Adds how often and how long the session was paused, if it was.
-  void AddNotes(std::vector<std::string>& notes) const;
+  // Adds how often and how long the session was paused after `from_ns`, if it was.
+  void AddNotes(std::vector<std::string>& notes, uint64_t from_ns) const;
 
  private:
   struct Pause {
     uint64_t from_ns = 0, to_ns = UINT64_MAX;  // to_ns: UINT64_MAX until it ends.
+    uint64_t count = 1, ended_ns = 0;          // How many pauses it is, and their time without that between them.
   };
   bool Overlaps(uint64_t from_ns, uint64_t to_ns) const;
 
   std::vector<Pause> pauses_;  // In order of time.
-  uint64_t count_ = 0, ended_ns_ = 0;
 };
 
 }  // namespace perfkit::session

@@ -35,7 +35,7 @@ TEST_CASE("a frame in which its session was paused is not whole, and a note says
   }
   CHECK(whole == "+-+");
   CHECK(std::ranges::any_of(profile->accounting.notes, [](const std::string& note) {
-    return note.starts_with("the session was paused 1 times, for ");
+    return note.starts_with("the session was paused once, for ");
   }));
 }
 

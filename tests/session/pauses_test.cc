@@ -37,16 +37,21 @@ TEST_CASE("frames that overlap a pause are not whole, those beside it are", "[se
 TEST_CASE("a profile says how often and how long its session was paused", "[session][pauses]") {
   Pauses pauses;
   std::vector<std::string> notes;
-  pauses.AddNotes(notes);
+  pauses.AddNotes(notes, 0);
   CHECK(notes.empty());
   pauses.Begin(1'000'000);
   pauses.End(3'500'000);
-  pauses.AddNotes(notes);
-  CHECK(notes.back() == "the session was paused 1 times, for 2.500 ms: frames of that time are not explained");
+  pauses.AddNotes(notes, 3'500'000);  // a profile that begins when the pause has ended
+  CHECK(notes.empty());
+  pauses.AddNotes(notes, 3'499'999);
+  CHECK(notes.back() == "the session was paused once, for 2.500 ms: frames of that time are not explained");
   pauses.Begin(5'000'000);
-  pauses.AddNotes(notes);
+  pauses.AddNotes(notes, 0);
   CHECK(notes.back() ==
         "the session was paused 2 times, for 2.500 ms and until now: frames of that time are not explained");
+  pauses.AddNotes(notes, 6'000'000);
+  CHECK(notes.back() ==
+        "the session was paused once, for 0.000 ms and until now: frames of that time are not explained");
 }
 
 TEST_CASE("of very many pauses the oldest are joined, and no frame is whole that was not", "[session][pauses]") {
@@ -61,6 +66,9 @@ TEST_CASE("of very many pauses the oldest are joined, and no frame is whole that
   CHECK(IsWhole(pauses, 3500, 3600));
   CHECK_FALSE(IsWhole(pauses, 4000, 4001));
   CHECK_FALSE(IsWhole(pauses, 1000 * (Pauses::kMaxPauses + 2), 1000 * (Pauses::kMaxPauses + 3)));
+  std::vector<std::string> notes;
+  pauses.AddNotes(notes, 0);
+  CHECK(notes.back() == "the session was paused 4098 times, for 0.004 ms: frames of that time are not explained");
 }
 
 }  // namespace
