@@ -77,7 +77,7 @@ const Cost* Measurement::Find(const EventType& event) const {
 std::string Measurement::ToString() const {
   std::string text;
   for (const Cost& cost : costs) text += (text.empty() ? "" : "\n") + cost.ToString();
-  if (!by_zone.empty()) text += "\nby zone, in one more run:\n" + by_zone;
+  if (!by_zone.empty()) text += "\nby zone, in a run of its own:\n" + by_zone;
   return text;
 }
 

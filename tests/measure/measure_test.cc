@@ -267,7 +267,7 @@ TEST_CASE("zones are off while the region is measured, and tell what each costs 
   if (!testing::kSanitized) CHECK(numbers(m.by_zone) == exactly);
   const bool user_only = frames.FormatZones().find("(user space only)") != std::string::npos;
   CHECK((m.by_zone != numbers(m.by_zone)) == !user_only);  // Measure itself counts user space only.
-  CHECK(m.ToString().find("\nby zone, in one more run:\n  the region: page-faults ") != std::string::npos);
+  CHECK(m.ToString().find("\nby zone, in a run of its own:\n  the region: page-faults ") != std::string::npos);
   CHECK(Measure({kPageFaults}, region).by_zone.empty());
 
   FrameCounter clock({.events = {"task-clock"}});

@@ -87,7 +87,7 @@ expect failed "1 failed" "[then fails]"
 expect failed "unmeasurable: task-clock: " "[then fails]"
 expect 0 "perfkit.allocations=3" "[pass]" -r junit
 expect 0 "perfkit.allocations=3" "[pass]" -r xml
-expect failed "by zone, in one more run:" "[zones]"
+expect failed "by zone, in a run of its own:" "[zones]"
 PERFKIT_REQUIRE=all
 export PERFKIT_REQUIRE
 expect failed "unmeasurable" "[unmeasurable]"

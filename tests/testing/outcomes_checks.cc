@@ -71,7 +71,7 @@ TEST_CASE("Catch2: pass and fail", "[outcomes]") {
 void CheckZones(const Run& run) {
   CHECK(Fails(run));
   CHECK_SAYS(run, "allocations 3 (exact, wrapped malloc");
-  CHECK_SAYS(run, "by zone, in one more run:");
+  CHECK_SAYS(run, "by zone, in a run of its own:");
   CHECK_SAYS(run, "grow: page-faults ");
 }
 
