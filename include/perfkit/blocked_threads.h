@@ -59,9 +59,9 @@ struct ThreadStatus {
   // changed since the call began.
   std::string wait;
   // The thread that held the lock that this one waits for; 0 means unknown, or no lock. Known for locks that are not
-  // shared between processes: pthread mutexes (std::mutex) that are not robust, reader-writer locks that a writer has,
-  // and priority-inheriting futexes. With C libraries other than glibc, and in programs that are linked statically,
-  // known only for priority-inheriting futexes.
+  // shared between processes: pthread mutexes (std::mutex) that are not robust, priority-inheriting futexes, and with
+  // perfkit::dwarf reader-writer locks that a writer has. With C libraries other than glibc, and in programs that are
+  // linked statically, known only for priority-inheriting futexes.
   uint32_t holder = 0;
   // The holder is no thread of this process any more, and can't release the lock. In a forked child this is also true
   // for locks that the forking thread held, because that thread has another ID in the child.

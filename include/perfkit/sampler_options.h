@@ -119,11 +119,11 @@ struct SampledEvent {
 
 struct SamplerOptions {
   // With several threads (Target::AllThreads, Target::Process, one that inherits): kPerCpu has one ring for each CPU,
-  // shared by all threads, and takes threads x CPUs x (events + 1) descriptors. kPerThread has one ring for each
-  // thread, and takes threads x (events + 3) descriptors; a thread that starts later is attached at the next Drain or
-  // Start, so its samples until then are missed, and child processes are not sampled. kAuto is kPerCpu, or kPerThread
-  // if there are too few descriptors for that (Sampler::ring_status). Other targets have one ring for each CPU that is
-  // sampled, or one for the thread.
+  // shared by all threads, and takes threads x CPUs x (events + 1) + 2 x CPUs descriptors. kPerThread has one ring for
+  // each thread, and takes threads x (events + 3) descriptors; a thread that starts later is attached at the next Drain
+  // or Start, so its samples until then are missed, and child processes are not sampled. kAuto is kPerCpu, or
+  // kPerThread if there are too few descriptors for that (Sampler::ring_status). Other targets have one ring for each
+  // CPU that is sampled, or one for the thread.
   enum class Rings : uint8_t { kPerCpu, kPerThread, kAuto };
 
   std::vector<SampledEvent> events{};
