@@ -32,7 +32,7 @@ struct ThreadActivity {
 };
 
 // Returns the activity of the other threads of `thread`'s process between two times, by index in Profile::threads.
-// Leaves out the session's own threads, and threads of which nothing is known. O(samples).
+// Leaves out the session's own threads, and those that nothing is known about. O(samples).
 std::map<uint32_t, ThreadActivity> ActivityBeside(const Profile& profile, uint32_t thread, uint64_t from_ns,
                                                   uint64_t to_ns);
 

@@ -25,7 +25,7 @@ constexpr int kUsualWaitMs = 100;
 constexpr int kZonesWaitMs = 20;  // A thread's log has room for 20 ms of 1.6 million zones a second.
 constexpr int kMinLookMs = 4;     // Each round costs the session's thread about 20 us.
 constexpr int kEarlyLookMs = 1;
-constexpr uint64_t kNamingStepNs = 10'000'000;                       // IsNamingStep
+constexpr uint64_t kNamingStepNs = 10'000'000;                       // StepNaming
 constexpr size_t kFlightMemory = 8 << 20, kStreamMemory = 64 << 20;  // SessionOptions::memory_bytes, if it is 0
 constexpr size_t kMaxSideBandBytes = 1 << 20;  // kOverwrite: later ones are added before their samples.
 
@@ -233,8 +233,8 @@ absl::Status Impl::Poll() {
     // After the drain, because only switch records say which threads sleep. With the time from before the drain,
     // because a thread may have fallen asleep meanwhile.
     aggregator_.LookAtSleepers(now_ns, Nanoseconds(options_.look_after));
-    aggregator_.GiveBatch([this](double) { IsNamingStep(); });
-    aggregator_.DecideFrames(at_.drained_ns - kDrainedAfterNs, [this](double) { IsNamingStep(); });
+    aggregator_.GiveBatch([this](double) { StepNaming(); });
+    aggregator_.DecideFrames(at_.drained_ns - kDrainedAfterNs, [this](double) { StepNaming(); });
   }
   reductions_.Note(aggregator_.Reduced(), at_.drained_ns);
   const uint64_t limit_ns = Nanoseconds(options_.stop_after);
@@ -288,7 +288,7 @@ void Impl::KeepRecords() {
 }
 
 // Called after each name. Returns true once in kNamingStepNs; then also calls KeepRecords, if there is no keeper.
-bool Impl::IsNamingStep() {
+bool Impl::StepNaming() {
   const uint64_t now_ns = sys::ClockNs(CLOCK_MONOTONIC);
   if (now_ns - at_.named_ns < kNamingStepNs) return false;
   at_.named_ns = now_ns;

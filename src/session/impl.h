@@ -66,7 +66,7 @@ class Impl {
   void AddRecorded(const SamplerRecord& record);
   void ReadRings(absl::FunctionRef<void(const SamplerRecord& record)> visit);
   void KeepRecords();
-  bool IsNamingStep();
+  bool StepNaming();
   void FindRunning();
   void HaltLocked();
   Profile MakeProfile(uint64_t to_ns);
@@ -92,7 +92,7 @@ class Impl {
   struct {
     uint64_t started_ns = 0, stopped_ns = 0;
     uint64_t drained_ns = 0;   // when the last Drain began
-    uint64_t named_ns = 0;     // when IsNamingStep returned true last
+    uint64_t named_ns = 0;     // when StepNaming returned true last
     uint64_t idle_due_ns = 0;  // when StopIfIdle looks again; 0: at once
   } at_;
   uint64_t own_cpu_ns_ = 0;  // without Drain, whose time the sampler measures

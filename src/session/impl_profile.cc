@@ -23,7 +23,7 @@ Profile Impl::MakeProfile(uint64_t to_ns) {
   {
     const CpuTime cpu_time(own_cpu_ns_);
     const auto on_named = [&](double done) {
-      const bool is_step = IsNamingStep() || done >= 1;
+      const bool is_step = StepNaming() || done >= 1;
       if (options_.progress && is_step && !progress_threw) progress_threw = !options_.progress(done);
     };
     aggregator_.ReadTimelines();

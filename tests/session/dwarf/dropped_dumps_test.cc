@@ -1,9 +1,5 @@
 // What happens to dumps while names are looked up.
-#include <pthread.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <string>
@@ -12,6 +8,7 @@
 #include "perfkit/report.h"
 #include "perfkit/session.h"
 #include "tests/session/support.h"
+#include "tests/support/spinning_thread.h"
 
 namespace perfkit::session {
 namespace {
@@ -53,16 +50,8 @@ TEST_CASE("samples whose dumps were dropped count, and have no callers", "[sessi
 // The callback of naming takes as long as a file that is read: the busy thread is sampled for 200 ms of CPU time
 // meanwhile, with more dumps than a ring has room for. Those of the second half find room only if the ring is emptied.
 TEST_CASE("samples that come while a name is looked up are kept", "[session][dropped_dumps][law]") {
-  std::atomic<bool> stop{false};
-  std::atomic<pid_t> tid{0};
-  clockid_t clock{};
-  std::thread busy([&] {
-    pthread_getcpuclockid(pthread_self(), &clock);
-    tid = gettid();
-    while (!stop) {
-    }
-  });
-  while (tid == 0) std::this_thread::sleep_for(1ms);
+  const testing::SpinningThread busy;
+  const clockid_t clock = sys::ThreadCpuClock(busy.tid());
   const auto wait = [&](uint64_t cpu_ns) {
     for (const uint64_t to_ns = sys::ClockNs(clock) + cpu_ns; sys::ClockNs(clock) < to_ns;) {
       std::this_thread::sleep_for(1ms);
@@ -82,12 +71,10 @@ TEST_CASE("samples that come while a name is looked up are kept", "[session][dro
   REQUIRE(session->Snapshot().status() == absl::OkStatus());
   REQUIRE(middle_ns != 0);
   const absl::StatusOr<Profile> profile = session->Stop();
-  stop = true;
-  busy.join();
   REQUIRE(profile.status() == absl::OkStatus());
   CheckLaws(*profile);
   const auto between = std::ranges::count_if(profile->samples, [&](const ProfileSample& sample) {
-    return profile->threads[sample.thread].tid == static_cast<uint32_t>(tid.load()) && sample.time_ns > middle_ns &&
+    return profile->threads[sample.thread].tid == static_cast<uint32_t>(busy.tid()) && sample.time_ns > middle_ns &&
            sample.time_ns < end_ns;
   });
   CHECK(between > 0);
